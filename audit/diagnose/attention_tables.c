@@ -7,6 +7,7 @@
 // sum_s c_s E_s v_s over sum_s c_s E_s + e^(b - m). Hence sum_s c_s E_s (v_s - y) = e^(b - m) y,
 // which is linear in c. All heads of a row share c.
 #include "audit/diagnose/attention_tables.h"
+#include "audit/diagnose/normal_equations.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,43 +25,20 @@ static void add_equation(count_fit *f, const double *terms, double right, double
         double t = terms[i] / (noise * noise);
         if (t == 0) continue;
         f->along[i] += t * right;
-        for (size_t j = 0; j <= i; j++) f->square[i * f->all + j] += t * terms[j];
+        for (size_t j = i; j < f->all; j++) f->square[i * f->all + j] += t * terms[j];
     }
     f->residual += right * right / (noise * noise), f->equations++;
 }
 
-// Solves by Cholesky's factors; room: what each count may be off by. Returns false if it cannot.
+// The counts, what each may be off by (room), and the squares that are left. Returns false if the
+// equations do not tell.
 static bool solve(count_fit *f) {
     size_t n = f->all;
-    double *l = f->square;
-    for (size_t j = 0; j < n; j++)
-        for (size_t i = j; i < n; i++) {
-            double sum = l[i * n + j];
-            for (size_t k = 0; k < j; k++) sum -= l[i * n + k] * l[j * n + k];
-            if (i == j && !(sum > 0)) return false;
-            l[i * n + j] = i == j ? sqrt(sum) : sum / l[j * n + j];
-        }
-    for (size_t i = 0; i < n; i++) {
-        double sum = f->along[i];
-        for (size_t k = 0; k < i; k++) sum -= l[i * n + k] * f->counts[k];
-        f->counts[i] = sum / l[i * n + i];
-    }
-    for (size_t i = 0; i < n; i++) f->residual -= f->counts[i] * f->counts[i];
-    for (size_t i = n; i-- > 0;) {
-        for (size_t k = i + 1; k < n; k++) f->counts[i] -= l[k * n + i] * f->counts[k];
-        f->counts[i] /= l[i * n + i];
-    }
-    // the variance of count c: the square of the length of the column c of the inverse factor
-    for (size_t c = 0; c < n; c++) {
-        double square = 0;
-        for (size_t i = c; i < n; i++) {
-            double sum = i == c;
-            for (size_t k = c; k < i; k++) sum -= l[i * n + k] * f->terms[k];
-            f->terms[i] = sum / l[i * n + i];
-            square += f->terms[i] * f->terms[i];
-        }
-        f->room[c] = sqrt(square);
-    }
+    memcpy(f->counts, f->along, n * sizeof *f->counts);
+    if (solve_normal(n, f->square, f->counts, 0) > 0) return false;
+    for (size_t i = 0; i < n; i++) f->residual -= f->along[i] * f->counts[i];
+    normal_variances(n, f->square, f->room, f->terms);
+    for (size_t i = 0; i < n; i++) f->room[i] = sqrt(f->room[i]);
     return true;
 }
 

@@ -5,6 +5,7 @@
 // in some order, of some rows together; or any number, one for each row.
 #include "audit/diagnose/composed_made.h"
 #include "audit/diagnose/composed_norms.h"
+#include "audit/diagnose/normal_equations.h"
 #include "base/words.h"
 
 #include <math.h>
@@ -281,36 +282,10 @@ static bool try_windows(norm_divisors *s) {
 
 enum { MOST_PARTS = 16 };
 
-// Solves a x = y of n equations; false: they do not tell.
-static bool solve(size_t n, double a[MOST_PARTS][MOST_PARTS], double y[MOST_PARTS]) {
-    for (size_t k = 0; k < n; k++) {
-        size_t at = k;
-        for (size_t i = k; i < n; i++)
-            if (fabs(a[i][k]) > fabs(a[at][k])) at = i;
-        if (!(fabs(a[at][k]) > 1e-9 * (double)n)) return false;
-        for (size_t j = 0; j < n; j++) {
-            double kept = a[k][j];
-            a[k][j] = a[at][j], a[at][j] = kept;
-        }
-        double kept = y[k];
-        y[k] = y[at], y[at] = kept;
-        for (size_t i = k + 1; i < n; i++) {
-            double by = a[i][k] / a[k][k];
-            for (size_t j = k; j < n; j++) a[i][j] -= by * a[k][j];
-            y[i] -= by * y[k];
-        }
-    }
-    for (size_t k = n; k-- > 0;) {
-        for (size_t j = k + 1; j < n; j++) y[k] -= a[k][j] * y[j];
-        y[k] /= a[k][k];
-    }
-    return true;
-}
-
 // What multiplies the squares of each part, by least squares over the rows, relative to the
 // divisor; false: no halves of whole numbers, or all the same.
 static bool fit_shares(const norm_divisors *s, size_t parts, bool modulo, double *times_p) {
-    double a[MOST_PARTS][MOST_PARTS] = {{0}}, y[MOST_PARTS] = {0}, of[MOST_PARTS];
+    double a[MOST_PARTS * MOST_PARTS] = {0}, y[MOST_PARTS] = {0}, of[MOST_PARTS];
     size_t d = s->rows.d, rows = 0;
     double eps = s->c->s->trials.config->rms_eps;
     for (size_t i = 0; i < s->rows.n; i++) {
@@ -322,11 +297,11 @@ static bool fit_shares(const norm_divisors *s, size_t parts, bool modulo, double
             of[part_of(k, d, parts, modulo)] += x[k] * x[k] / (double)d / all;
         for (size_t p = 0; p < parts; p++) {
             y[p] += of[p] * (to - eps) / all;
-            for (size_t o = 0; o < parts; o++) a[p][o] += of[p] * of[o];
+            for (size_t o = p; o < parts; o++) a[p * parts + o] += of[p] * of[o];
         }
         rows++;
     }
-    if (rows < 2 * parts || !solve(parts, a, y)) return false;
+    if (rows < 2 * parts || solve_normal(parts, a, y, NORMAL_DEPENDENT) > 0) return false;
     bool alike = true;
     for (size_t p = 0; p < parts; p++) {
         times_p[p] = nearbyint(2 * y[p]) / 2 + 0.0; // no -0

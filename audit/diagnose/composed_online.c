@@ -251,36 +251,32 @@ static bool try_tiled(const operation *o) {
         slip how;
         double bits;
         const char *id, *before, *after; // the size of a tile
-    } slips[] = {{OWN_MAXIMUM, 0, "own-maximum", "is computed online in tiles of ",
-                  ", each of which subtracts its own maximum, not the "
-                  "running one"},
-                 {OUTPUTS_KEPT, 8, "outputs-kept-8", "is computed online in tiles of ",
-                  ", and where the running maximum rises by at most 8 bits "
-                  "the accumulated output is not rescaled, the sum is"},
-                 {OUTPUTS_KEPT, 1024, "outputs-kept", "is computed online in tiles of ",
-                  ", and the accumulated output is not rescaled where the "
-                  "running maximum rises"},
-                 {BOTH_KEPT, 8, "both-kept-8", "is computed online in tiles of ",
-                  ", and where the running maximum rises by at most 8 bits "
-                  "neither the accumulated output nor the sum is rescaled"},
-                 {BOTH_KEPT, 1.4426950408889634, "both-kept-1", "is computed online in tiles of ",
-                  ", and where the running maximum rises by at most 1 "
-                  "neither the accumulated output nor the sum is rescaled"},
-                 {BOTH_KEPT, 1024, "both-kept", "is computed online in tiles of ",
-                  ", and neither the accumulated output nor the sum is "
-                  "rescaled where the running maximum rises"},
-                 {SUMS_KEPT, 8, "sums-kept-8", "is computed online in tiles of ",
-                  ", and where the running maximum rises by at most 8 bits "
-                  "the sum is not rescaled, the accumulated output is"},
-                 {SUMS_KEPT, 1024, "sums-kept", "is computed online in tiles of ",
-                  ", and the sum is not rescaled where the running "
-                  "maximum rises"},
-                 {FIRST_MAXIMUM, 0, "first-maximum",
-                  "is computed with the maximum of the first tile of ",
-                  " alone; exponentials above it "
-                  "are cut to 1"},
-                 {MERGED_BY_TOP, 0, "merged-by-maximum", "is merged from tiles of ",
-                  " by their maxima, not by their log-sum-exps"}};
+    } slips[] = {
+        {OWN_MAXIMUM, 0, "own-maximum", "is computed online in tiles of ",
+         ", each of which subtracts its own maximum, not the running maximum"},
+        {OUTPUTS_KEPT, 8, "outputs-kept-8", "is computed online in tiles of ",
+         (", and where the running maximum rises by at most 8 bits the accumulated output is not "
+          "rescaled, the sum is")},
+        {OUTPUTS_KEPT, 1024, "outputs-kept", "is computed online in tiles of ",
+         ", and the accumulated output is not rescaled where the running maximum rises"},
+        {BOTH_KEPT, 8, "both-kept-8", "is computed online in tiles of ",
+         (", and where the running maximum rises by at most 8 bits neither the accumulated output "
+          "nor the sum is rescaled")},
+        {BOTH_KEPT, 1.4426950408889634, "both-kept-1", "is computed online in tiles of ",
+         (", and where the running maximum rises by at most 1 neither the accumulated output nor "
+          "the sum is rescaled")},
+        {BOTH_KEPT, 1024, "both-kept", "is computed online in tiles of ",
+         (", and neither the accumulated output nor the sum is rescaled where the running maximum "
+          "rises")},
+        {SUMS_KEPT, 8, "sums-kept-8", "is computed online in tiles of ",
+         (", and where the running maximum rises by at most 8 bits the sum is not rescaled, the "
+          "accumulated output is")},
+        {SUMS_KEPT, 1024, "sums-kept", "is computed online in tiles of ",
+         ", and the sum is not rescaled where the running maximum rises"},
+        {FIRST_MAXIMUM, 0, "first-maximum", "is computed with the maximum of the first tile of ",
+         " alone; exponentials above it are cut to 1"},
+        {MERGED_BY_TOP, 0, "merged-by-maximum", "is merged from tiles of ",
+         " by their maxima, not by their log-sum-exps"}};
     bool fine = true;
     for (size_t s = 0; s < sizeof slips / sizeof slips[0]; s++)
         for (size_t tile = 4; tile <= 128 && tile < o->c->n && fine && o->c->found == NULL;

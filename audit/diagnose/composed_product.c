@@ -92,28 +92,6 @@ void dense_product_free(dense_product *p) {
     free(p->w_rc);
 }
 
-void solve_normal(size_t p, double *a, double *b) {
-    // Cholesky: a = u^T u
-    for (size_t k = 0; k < p; k++) {
-        double own = a[k * p + k];
-        for (size_t q = 0; q < k; q++) own -= a[q * p + k] * a[q * p + k];
-        bool apart = own > 1e-10 * a[k * p + k] && own > 0;
-        a[k * p + k] = apart ? sqrt(own) : 0;
-        for (size_t j = k + 1; j < p; j++) {
-            for (size_t q = 0; q < k; q++) a[k * p + j] -= a[q * p + k] * a[q * p + j];
-            a[k * p + j] = apart ? a[k * p + j] / a[k * p + k] : 0;
-        }
-    }
-    for (size_t k = 0; k < p; k++) {
-        for (size_t q = 0; q < k; q++) b[k] -= a[q * p + k] * b[q];
-        b[k] = a[k * p + k] > 0 ? b[k] / a[k * p + k] : 0;
-    }
-    for (size_t k = p; k-- > 0;) {
-        for (size_t q = k + 1; q < p; q++) b[k] -= a[k * p + q] * b[q];
-        b[k] = a[k * p + k] > 0 ? b[k] / a[k * p + k] : 0;
-    }
-}
-
 size_t write_runs(char *text, size_t size, size_t n, const uint8_t *marks, size_t most) {
     size_t used = 0, runs = 0;
     text[0] = '\0';

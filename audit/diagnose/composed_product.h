@@ -42,10 +42,6 @@ double dense_dot(const double *x_c, const double *w_c, size_t cols);
 void dense_widths(const sinkproof_making *of, const dense_product *p, const double *y,
                   double *width);
 
-// The solution of a p by p system, in place: the upper triangle of a and the right side b.
-// Dependent unknowns are 0.
-void solve_normal(size_t p, double *a, double *b);
-
 // Writes indices as runs: "0-15, 32" behind the text; at most `most` of them, then "...".
 size_t write_runs(char *text, size_t size, size_t n, const uint8_t *marks, size_t most);
 

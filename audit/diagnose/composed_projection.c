@@ -6,6 +6,7 @@
 // it is. Least squares over the rows of the trace give the numbers; where those of each row follow
 // from the largest weights, the rule takes their place.
 #include "audit/diagnose/composed_product.h"
+#include "audit/diagnose/normal_equations.h"
 #include "base/words.h"
 
 #include <math.h>
@@ -86,7 +87,7 @@ static void fit_row(const dense_product *p, size_t groups, const double *rest_n,
             for (size_t h = g; h < groups; h++)
                 square_gg[g * groups + h] += one * a_ng[i * groups + h];
         }
-    solve_normal(groups, square_gg, t_g);
+    solve_normal(groups, square_gg, t_g, NORMAL_DEPENDENT);
 }
 
 static bool make_rows(const sinkproof_making *of, const dense_product *p, double *y,
@@ -142,7 +143,7 @@ static bool fit_columns(const dense_product *p, double *t_c) {
             for (size_t e = c; e < cols; e++) square[c * cols + e] += a_c[c] * a_c[e];
         }
     }
-    solve_normal(cols, square, t_c);
+    solve_normal(cols, square, t_c, NORMAL_DEPENDENT);
     free(square);
     return true;
 }

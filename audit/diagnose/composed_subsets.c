@@ -4,6 +4,7 @@
 // A sum whose parts (of heads, of experts) have factors of their own: least squares give a factor
 // for each part, and those that are not 1 are a place, whatever their numbers.
 #include "audit/diagnose/composed_values.h"
+#include "audit/diagnose/normal_equations.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -62,32 +63,21 @@ static bool see_parts(parted_sum *s, bool *sees) {
     return fine;
 }
 
-// Solves the normal equations: factor_u - 1 of each part. Returns false if they do not tell.
+// factor_u - 1 of each part, by least squares. Returns false if the elements do not tell.
 static bool solve(const parted_sum *s, double *by_u) {
     size_t m = s->units, width = m + 1;
-    double *a = calloc(m * width, sizeof *a);
-    bool fine = a != NULL;
-    for (size_t k = 0; k < s->n && fine; k++)
-        for (size_t i = 0; i < m; i++)
-            for (size_t j = 0; j <= m; j++)
-                a[i * width + j] += s->rows[k * width + i] * s->rows[k * width + j];
-    for (size_t i = 0; i < m && fine; i++) {
-        size_t best = i;
-        for (size_t r = i + 1; r < m; r++)
-            if (fabs(a[r * width + i]) > fabs(a[best * width + i])) best = r;
-        fine = fabs(a[best * width + i]) > 0;
-        for (size_t j = 0; j <= m && best != i; j++) {
-            double kept = a[i * width + j];
-            a[i * width + j] = a[best * width + j], a[best * width + j] = kept;
+    double *a = calloc(m * m, sizeof *a);
+    if (a == NULL) return false;
+    memset(by_u, 0, m * sizeof *by_u);
+    for (size_t k = 0; k < s->n; k++)
+        for (size_t i = 0; i < m; i++) {
+            const double *row = &s->rows[k * width];
+            for (size_t j = i; j < m; j++) a[i * m + j] += row[i] * row[j];
+            by_u[i] += row[i] * row[m];
         }
-        for (size_t r = 0; r < m && fine; r++) {
-            double by = a[r * width + i] / a[i * width + i];
-            for (size_t j = i; j <= m && r != i; j++) a[r * width + j] -= by * a[i * width + j];
-        }
-    }
-    for (size_t i = 0; i < m && fine; i++) by_u[i] = a[i * width + m] / a[i * width + i];
+    size_t dependent = solve_normal(m, a, by_u, NORMAL_DEPENDENT);
     free(a);
-    return fine;
+    return dependent == 0;
 }
 
 // Whether a part has another factor than 1, and whether all these have one factor.

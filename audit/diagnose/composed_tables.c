@@ -4,6 +4,7 @@
 // Codes and scales of MXFP4 by another table: a product is a sum of one part for each code (or each
 // scale), and least squares give the number that each stands for.
 #include "audit/diagnose/composed_values.h"
+#include "audit/diagnose/normal_equations.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -69,31 +70,25 @@ static bool split(tables *t, size_t s, double *row_c, float *scale_b) {
     return true;
 }
 
-// What each group stands for, by least squares. Returns false where they do not tell.
+// What each group stands for, by least squares; NAN where the elements do not tell. Returns false
+// if memory runs out.
 static bool solve(const tables *t, double *by_g) {
-    size_t m = t->groups, width = m + 1;
-    double *a = calloc(m * width + 1, sizeof *a);
-    bool fine = a != NULL;
-    for (size_t s = 0; s < t->n && fine; s++) {
+    size_t m = t->groups;
+    double *a = calloc(m * m + 1, sizeof *a);
+    if (a == NULL) return false;
+    memset(by_g, 0, m * sizeof *by_g);
+    for (size_t s = 0; s < t->n; s++) {
         const double *row = &t->rows[s * (MOST_GROUPS + 1)];
         for (size_t i = 0; i < m; i++) {
-            for (size_t j = 0; j < m; j++) a[i * width + j] += row[i] * row[j];
-            a[i * width + m] += row[i] * row[MOST_GROUPS];
+            for (size_t j = i; j < m; j++) a[i * m + j] += row[i] * row[j];
+            by_g[i] += row[i] * row[MOST_GROUPS];
         }
     }
-    for (size_t i = 0; i < m && fine; i++) {
-        bool empty = !(a[i * width + i] > 0); // no element has it
-        double by = a[i * width + i];
-        for (size_t r = 0; r < m && !empty; r++) {
-            double times = a[r * width + i] / by;
-            for (size_t j = i; j < width && r != i; j++)
-                a[r * width + j] -= times * a[i * width + j];
-        }
-    }
-    for (size_t i = 0; i < m && fine; i++)
-        by_g[i] = a[i * width + i] > 0 ? a[i * width + m] / a[i * width + i] : NAN;
+    solve_normal(m, a, by_g, NORMAL_DEPENDENT);
+    for (size_t i = 0; i < m; i++)
+        if (!(a[i * m + i] > 0)) by_g[i] = NAN;
     free(a);
-    return fine;
+    return true;
 }
 
 // Whether all but one of eight of the elements are near with these numbers.

@@ -5,6 +5,7 @@
 // columns. The pseudo-inverse of the weights gives the input that the product has read, whose
 // columns are compared with those of the trace.
 #include "audit/diagnose/composed_product.h"
+#include "audit/diagnose/normal_equations.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -101,7 +102,7 @@ static bool read_input(const dense_product *p, double *x_nc) {
             for (size_t r = 0; r < p->outs; r++)
                 x_c[c] += p->w_rc[r * cols + c] * (p->v_nr[i * p->outs + r] - p->b_r[r]);
         }
-        solve_normal(cols, factor, x_c);
+        solve_normal(cols, factor, x_c, NORMAL_DEPENDENT);
     }
     free(square);
     free(factor);

@@ -183,7 +183,8 @@ static void no_slip(shown *s, double by) {
 
 static const plant plants[] = {
     {AT("A11"), .change = tiles_own_maximum, .f32 = true,
-     .says = "in tiles of 8 keys, each of which subtracts its own maximum, not the running one"},
+     .says = "in tiles of 8 keys, each of which subtracts its own maximum, not the running "
+             "maximum"},
     {AT("A11"), .change = outputs_kept, .by = 8, .f32 = true,
      .says = "in tiles of 8 keys, and where the running maximum rises by at most 8 bits the "
              "accumulated output is not rescaled"},
