@@ -121,9 +121,10 @@ enum {
 };
 
 // Whether the parts of the point are counted as in a trace from position 0 on: where keys of
-// earlier positions have columns too, only the causes of attention know them.
+// earlier positions, or of caches, have columns too, only the causes of attention know them.
 static bool has_parts(const composing *c) {
-    return sinkproof_trace_first(c->s->trials.suspect.trace) == 0 ||
+    const sinkproof_trace *trace = c->s->trials.suspect.trace;
+    return sinkproof_trace_columns(trace) == sinkproof_trace_length(trace) ||
            !sinkproof_trace_point_is_by_head(c->point);
 }
 
