@@ -28,8 +28,13 @@ typedef enum share_kind {
     ONE_HOT,    // 1 for the first, 0 for the others
     ABOVE,      // 0 below b
     ABOVE_OVER, // and divided by their sum
+    UP_TO,      // 0 where the larger ones add up to b or more
+    UP_TO_OVER, // and divided by their sum
+    BEST_OVER,  // the b largest, divided by their sum
     SHARE_KINDS
 } share_kind;
+
+enum { SHARE, B, ERROR, STEP = 5 }; // the numbers; ERROR: of roundings on the way
 
 static double sigmoid(double x) {
     return 1 / (1 + exp(-x));
@@ -44,18 +49,37 @@ static double softmax_over_all(const sinkproof_tensor *m2, size_t experts, size_
     return exp(sinkproof_tensor_value(m2, i * experts + e) - largest) / sum;
 }
 
+// The sum of the larger shares of the token; *rank: their number.
+static double larger_shares(const sinkproof_making *of, size_t q, size_t *rank) {
+    size_t k = of->config->n_chosen;
+    double sum = 0;
+    *rank = 0;
+    for (size_t s = q / k * k; s < q / k * k + k; s++)
+        if (of->x[s] > of->x[q] || (of->x[s] == of->x[q] && s < q)) sum += of->x[s], ++*rank;
+    return sum;
+}
+
+// Whether a share is not set to 0.
+static bool is_kept(const sinkproof_making *of, share_kind kind, size_t q) {
+    size_t rank;
+    if (kind == ABOVE || kind == ABOVE_OVER) return of->x[q] >= of->numbers[B];
+    double before = larger_shares(of, q, &rank);
+    return kind == BEST_OVER ? (double)rank < of->numbers[B] : before < of->numbers[B];
+}
+
 static double share_of(const sinkproof_making *of, const sinkproof_tensor *m2, size_t q) {
     size_t k = of->config->n_chosen, experts = of->config->n_experts, i = q / k;
     size_t e = (size_t)of->chosen_nk[q];
+    share_kind kind = (share_kind)of->numbers[SHARE];
     double own = of->x[q], largest = 0, sum = 0, kept = 0;
     double logit = m2 != NULL ? sinkproof_tensor_value(m2, i * experts + e) : NAN;
     for (size_t s = i * k; s < i * k + k; s++) {
         size_t other = (size_t)of->chosen_nk[s];
         largest = fmax(largest, of->x[s]);
-        if (of->x[s] >= of->numbers[1]) kept += of->x[s];
+        if (kind >= ABOVE && is_kept(of, kind, s)) kept += of->x[s];
         sum += m2 != NULL ? sigmoid(sinkproof_tensor_value(m2, i * experts + other)) : NAN;
     }
-    switch ((share_kind)of->numbers[0]) {
+    switch (kind) {
     case EQUAL:
         return 1 / (double)k;
     case ONES:
@@ -81,9 +105,12 @@ static double share_of(const sinkproof_making *of, const sinkproof_tensor *m2, s
     case ONE_HOT:
         return q % k == 0;
     case ABOVE:
-        return own >= of->numbers[1] ? own : 0;
+    case UP_TO:
+        return is_kept(of, kind, q) ? own : 0;
     case ABOVE_OVER:
-        return own >= of->numbers[1] ? own / kept : 0;
+    case UP_TO_OVER:
+    case BEST_OVER:
+        return is_kept(of, kind, q) ? own / kept : 0;
     default:
         return sqrt(own);
     }
@@ -91,23 +118,60 @@ static double share_of(const sinkproof_making *of, const sinkproof_tensor *m2, s
 
 static bool make_shares(const sinkproof_making *of, double *y, double *width) {
     const sinkproof_tensor *m2 = sinkproof_trace_find(of->trace, TRACE_M2, of->layer);
-    (void)width;
     for (size_t q = 0; of->chosen_nk != NULL && q < of->all; q++) {
         if (of->chosen_nk[q] < 0) return false;
         y[q] = sinkproof_round(SINKPROOF_F32, share_of(of, m2, q));
+        width[q] = (of->numbers[ERROR] + 0x1p-22) * fabs(y[q]); // a sum and a quotient
         if (!isfinite(y[q])) return false;
     }
     return of->chosen_nk != NULL;
 }
 
-// input -1: the point itself, M4.
+// M11 with such shares. An input is read as it is made: what a sum and a quotient round is in the
+// widths of the result.
+static bool make_mixture(const sinkproof_making *of, double *y, double *width) {
+    const sinkproof_tensor *m4 = sinkproof_trace_find(of->trace, TRACE_M4, of->layer);
+    const sinkproof_tensor *m10 = sinkproof_trace_find(of->trace, TRACE_M10, of->layer);
+    size_t k = of->config->n_chosen, d = of->config->hidden, pairs = of->n * k;
+    if (m4 == NULL || m10 == NULL || of->chosen_nk == NULL || of->all != of->n * d) return false;
+    double *share_q = malloc((3 * pairs + 1) * sizeof *share_q);
+    double *made_q = share_q + pairs, *error_q = made_q + pairs;
+    if (share_q == NULL) return false;
+    sinkproof_making shares = *of;
+    shares.x = share_q, shares.all = pairs;
+    for (size_t q = 0; q < pairs; q++) share_q[q] = sinkproof_tensor_value(m4, q);
+    bool fine = make_shares(&shares, made_q, error_q);
+    for (size_t at = 0; fine && at < of->all; at++) {
+        y[at] = 0;
+        for (size_t q = at / d * k; q < at / d * k + k; q++) {
+            double term = sinkproof_tensor_value(m10, q * d + at % d);
+            y[at] += made_q[q] * term;
+            width[at] += (error_q[q] + of->numbers[STEP] * (double)k * made_q[q]) * fabs(term);
+        }
+    }
+    free(share_q);
+    return fine;
+}
+
+// input -1: the point itself, M4. Narrow formats may round the shares, their sum and the quotient.
 static bool try_share(const operation *o, int input, share_kind kind, double b, const char *text) {
-    made_kind made = {.make = make_shares, .numbers = {kind, b}};
-    if (o->c->found != NULL) return true;
+    const composing *c = o->c;
+    made_kind made = {.make = make_shares, .numbers = {[SHARE] = kind, [B] = b, [STEP] = c->step}};
+    bool fine = true, narrow = c->step > 0x1p-12 && kind > ABOVE,
+         mixed = input >= 0 && kind > ABOVE;
     snprintf(made.id, sizeof made.id, "shares-%d-%g", kind, b);
-    snprintf(made.text, sizeof made.text, "%s%s", input < 0 ? "is taken " : "", text);
-    return input < 0 ? composing_try_made(o, &made)
-                     : composing_try_made_input(o, (size_t)input, &made);
+    snprintf(made.text, sizeof made.text, "%s%s",
+             input < 0 ? "is taken "
+             : mixed   ? "reads the experts' weights (M4) "
+                       : "",
+             text);
+    if (mixed) made.make = make_mixture;
+    for (int rounded = 0; rounded <= narrow && fine && c->found == NULL; rounded++) {
+        if (rounded) made.numbers[ERROR] = c->step * (1 + (double)c->s->trials.config->n_chosen);
+        fine = input < 0 || mixed ? composing_try_made(o, &made)
+                                  : composing_try_made_input(o, (size_t)input, &made);
+    }
+    return fine;
 }
 
 static int compare_numbers(const void *a, const void *b) {
@@ -115,31 +179,53 @@ static int compare_numbers(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-// Shares below a limit are lost. It is between two of the shares: the shortest number there.
-static bool try_limits(const operation *o, int input, const double *x) {
+// The shortest number in (low, high].
+static double shortest_between(double low, double high) {
+    char text[32];
+    for (int digits = 1; digits < 6; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, (low + high) / 2);
+        double limit = strtod(text, NULL);
+        if (limit > low && limit <= high) return limit;
+    }
+    return high;
+}
+
+// Shares below a limit are lost, or those behind shares that add up to it. It is between two of the
+// numbers that are compared with it: the shortest number there.
+static bool try_limits(const operation *o, int input, const double *x, bool sums) {
     enum { MOST_SHARES = 1024 };
-    size_t n = o->c->n * o->c->s->trials.config->n_chosen;
+    size_t n = o->c->n * o->c->s->trials.config->n_chosen, rank;
     double *sorted = n <= MOST_SHARES ? malloc((n + 1) * sizeof *sorted) : NULL;
     bool fine = true;
     if (sorted == NULL) return n > MOST_SHARES || fail_for_memory(o->c->s);
-    memcpy(sorted, x, n * sizeof *sorted);
+    sinkproof_making of = composing_making(o->c);
+    of.x = x;
+    for (size_t q = 0; q < n; q++) sorted[q] = sums ? larger_shares(&of, q, &rank) : x[q];
     qsort(sorted, n, sizeof *sorted, compare_numbers);
     for (size_t i = 1; i < n && fine && o->c->found == NULL; i++) {
-        char text[120];
-        double limit = sorted[i];
+        char text[160], where[100];
         if (!(sorted[i] > sorted[i - 1])) continue;
-        for (int digits = 1; digits < 6; digits++) {
-            snprintf(text, sizeof text, "%.*g", digits, (sorted[i] + sorted[i - 1]) / 2);
-            limit = strtod(text, NULL);
-            if (limit > sorted[i - 1] && limit <= sorted[i]) break;
-        }
-        snprintf(text, sizeof text, "as 0 where they are below a limit (about %g)", limit);
-        fine = try_share(o, input, ABOVE, limit, text);
-        snprintf(text, sizeof text,
-                 "as 0 where they are below a limit (about %g), and renormalised", limit);
-        if (fine) fine = try_share(o, input, ABOVE_OVER, limit, text);
+        double limit = shortest_between(sorted[i - 1], sorted[i]);
+        snprintf(where, sizeof where, "as 0 where %s (about %g)",
+                 sums ? "the larger ones of the token add up to a limit" : "they are below a limit",
+                 limit);
+        fine = try_share(o, input, sums ? UP_TO : ABOVE, limit, where);
+        snprintf(text, sizeof text, "%s, and renormalised", where);
+        if (fine) fine = try_share(o, input, sums ? UP_TO_OVER : ABOVE_OVER, limit, text);
     }
     free(sorted);
+    return fine;
+}
+
+// All but the largest of each token are lost.
+static bool try_best(const operation *o, int input) {
+    bool fine = true;
+    for (size_t m = o->c->s->trials.config->n_chosen; fine && m-- > 1;) {
+        char text[120];
+        snprintf(text, sizeof text,
+                 "as 0 for all but the %zu largest of the token, and renormalised", m);
+        fine = try_share(o, input, BEST_OVER, (double)m, text);
+    }
     return fine;
 }
 
@@ -161,7 +247,8 @@ static bool try_shares(const operation *o, int input, const double *x) {
     bool fine = true;
     for (int kind = 0; kind < ABOVE && fine; kind++)
         fine = try_share(o, input, (share_kind)kind, 0, texts[kind]);
-    return fine && try_limits(o, input, x);
+    return fine && try_best(o, input) && try_limits(o, input, x, false) &&
+           try_limits(o, input, x, true);
 }
 
 bool compose_other_shares(composing *c) {
@@ -174,8 +261,8 @@ bool compose_other_shares(composing *c) {
 
 // ---- contributions
 
-enum { FIRST, END, SLOTS, BY, HOW, STEP }; // the numbers
-enum { TAKEN = 1, IN_CIRCLE = 2 };         // how
+enum { FIRST, END, SLOTS, BY, HOW }; // the numbers, and STEP
+enum { TAKEN = 1, IN_CIRCLE = 2 };   // how
 
 static void add_terms(const sinkproof_making *of, const sinkproof_tensor *m10, double w, size_t q,
                       size_t i, double *y, double *width) {

@@ -67,38 +67,59 @@ static size_t find_capacity(const composing *c, kept_order order) {
     return lost != SIZE_MAX && kept <= lost ? lost : 0;
 }
 
-bool compose_dropped(composing *c) {
+// input -1: the point itself, M4.
+static bool try_capacity(const operation *o, int input, int order, size_t capacity) {
     static const char *const orders[ORDERS] = {
         [BY_TOKEN] = "its first %zu, token by token",
         [BY_SLOT] = "its first %zu, all first choices before the second ones",
         [FROM_LAST] = "its last %zu",
         [BY_WEIGHT] = "the %zu with the largest weights"};
-    enum { MOST_PAIRS = 1 << 13 }; // a square of them
+    made_kind kind = {.make = make_dropped,
+                      .numbers = {order % ORDERS, (double)capacity, order / ORDERS}};
+    char kept[80];
+    if (capacity == 0 || o->c->found != NULL) return true;
+    snprintf(kept, sizeof kept, orders[order % ORDERS], capacity);
+    snprintf(kind.id, sizeof kind.id, "capacity-%zu-%d", capacity, order);
+    snprintf(kind.text, sizeof kind.text,
+             "%s zero for the tokens of an expert beyond %s (a capacity of %zu): they are "
+             "dropped, and what is left of a token is %srenormalised",
+             input < 0 ? "is" : "as", kept, capacity, order < ORDERS ? "not " : "");
+    return input < 0 ? composing_try_made(o, &kind)
+                     : composing_try_made_input(o, (size_t)input, &kind);
+}
+
+// The most slots that one expert is in.
+static size_t largest_batch(const composing *c, size_t pairs) {
+    size_t most = 0;
+    for (size_t e = 0; e < c->s->trials.config->n_experts; e++) {
+        size_t count = 0;
+        for (size_t q = 0; q < pairs; q++) count += c->chosen_nk[q] == (int32_t)e;
+        if (count > most) most = count;
+    }
+    return most;
+}
+
+bool compose_dropped(composing *c) {
+    enum { MOST_PAIRS = 1 << 13, MOST_MIXED = 1 << 9 }; // a square of them
     operation o;
     const sinkproof_config *config = c->s->trials.config;
     size_t pairs = c->n * config->n_chosen, zeros = 0;
-    if (c->point != TRACE_M4 || c->chosen_nk == NULL || config->dense || pairs > MOST_PAIRS)
+    bool mixed = c->point == TRACE_M11;
+    if ((c->point != TRACE_M4 && !mixed) || c->chosen_nk == NULL || config->dense ||
+        pairs > (mixed ? MOST_MIXED : MOST_PAIRS))
         return true;
-    for (size_t q = 0; q < pairs; q++) {
+    for (size_t q = 0; q < pairs; q++)
         if (c->chosen_nk[q] < 0) return true;
-        zeros += c->v[q] == 0 && c->marks[q];
-    }
-    if (zeros == 0) return true;
+    for (size_t q = 0; q < pairs && !mixed; q++) zeros += c->v[q] == 0 && c->marks[q];
+    if (zeros == 0 && !mixed) return true;
     bool fine = operation_read(c, &o);
-    for (int order = 0; order < 2 * ORDERS && fine && c->found == NULL; order++) {
-        size_t capacity = find_capacity(c, (kept_order)(order % ORDERS));
-        made_kind kind = {.make = make_dropped,
-                          .numbers = {order % ORDERS, (double)capacity, order / ORDERS}};
-        char kept[80];
-        if (capacity == 0) continue;
-        snprintf(kept, sizeof kept, orders[order % ORDERS], capacity);
-        snprintf(kind.id, sizeof kind.id, "capacity-%zu-%d", capacity, order);
-        snprintf(kind.text, sizeof kind.text,
-                 "is zero for the tokens of an expert beyond %s (a capacity of %zu): they are "
-                 "dropped, and what is left of a token is %srenormalised",
-                 kept, capacity, order < ORDERS ? "not " : "");
-        fine = composing_try_made(&o, &kind);
-    }
+    size_t most = mixed && fine && o.whole ? largest_batch(c, pairs) : 0;
+    for (int order = 0; order < 2 * ORDERS && fine && c->found == NULL; order++)
+        if (!mixed)
+            fine = try_capacity(&o, -1, order, find_capacity(c, (kept_order)(order % ORDERS)));
+    for (size_t capacity = most; capacity-- > 1 && fine;)
+        for (int order = 0; order < 2 * ORDERS && fine; order++)
+            fine = try_capacity(&o, 1, order, capacity);
     operation_free(&o);
     return fine;
 }

@@ -15,11 +15,12 @@ typedef enum added_kind {
     PER_SUM,      // t_r times the sum of the input
     PER_CONSTANT, // t_r
     PER_COLUMN,   // t_r times coordinate a of the input
-    OF_RANK       // any matrix of rank a
+    OF_RANK,      // any matrix of rank a; that of each expert's rows
+    MERGED        // the same, up to a rounding of the weights to bfloat16
 } added_kind;
 
 enum { KIND, A, STEP }; // the numbers
-enum { MOST_RANK = 4, ROWS_FOR_RANK = 8, NUMBERS_OF_RANK = 4, MOST_CELLS = 1 << 20 };
+enum { MOST_RANK = 8, ROWS_FOR_RANK = 5, NUMBERS_OF_RANK = 4, MOST_CELLS = 1 << 20 };
 
 // A product's rows. The weights of a row are those of its expert, or the same for all rows.
 typedef struct product {
@@ -102,50 +103,179 @@ static void make_orthogonal(double *x, size_t count, size_t n) {
 
 enum { POWERS = 12 };
 
-// y: the nearest matrix of that rank to v - x, by powers of a few vectors, which begin as rows.
-static bool add_of_rank(const sinkproof_making *of, const product *p, size_t rank, double *y) {
-    size_t n = p->cols;
-    double *rest = malloc((of->all + 1 + 2 * rank * n + rank) * sizeof *rest);
-    double *base = rest + of->all, *next = base + rank * n, *along = next + rank * n;
-    if (rest == NULL) return false;
-    for (size_t at = 0; at < of->all; at++)
-        rest[at] = sinkproof_tensor_value(p->v, at) - of->x[at], y[at] = 0;
+// base: `rank` vectors that span the nearest matrix of that rank to rest[rows, n], by powers.
+static bool span_of_rank(const double *rest, size_t rows, size_t n, size_t rank, double *base) {
+    double *next = malloc((rank * n + 1) * sizeof *next);
+    if (next == NULL) return false;
     for (size_t k = 0; k < rank; k++)
-        for (size_t c = 0; c < n; c++)
-            base[k * n + c] = rest[(k + 1) * (p->rows - 1) / (rank + 1) * n + c];
-    for (int power = 0; power <= POWERS; power++) {
+        memcpy(&base[k * n], &rest[(k + 1) * (rows - 1) / (rank + 1) * n], n * sizeof *base);
+    for (int power = 0; power < POWERS; power++) {
         make_orthogonal(base, rank, n);
         memset(next, 0, rank * n * sizeof *next);
-        for (size_t r = 0; r < p->rows; r++) {
+        for (size_t r = 0; r < rows; r++)
             for (size_t k = 0; k < rank; k++) {
-                along[k] = 0;
-                for (size_t c = 0; c < n; c++) along[k] += rest[r * n + c] * base[k * n + c];
-                for (size_t c = 0; c < n; c++) next[k * n + c] += along[k] * rest[r * n + c];
+                double along = 0;
+                for (size_t c = 0; c < n; c++) along += rest[r * n + c] * base[k * n + c];
+                for (size_t c = 0; c < n; c++) next[k * n + c] += along * rest[r * n + c];
             }
-            for (size_t k = 0; power == POWERS && k < rank; k++)
-                for (size_t c = 0; c < n; c++) y[r * n + c] += along[k] * base[k * n + c];
-        }
         memcpy(base, next, rank * n * sizeof *base);
     }
-    free(rest);
+    make_orthogonal(base, rank, n);
+    free(next);
     return true;
+}
+
+static sinkproof_matrix weights_of(const sinkproof_making *of) {
+    sinkproof_slot slots[SINKPROOF_MAX_WEIGHTS];
+    size_t layer = of->layer < of->config->n_layers ? of->layer : 0;
+    sinkproof_trace_weights(of->config, of->point, slots);
+    return sinkproof_model_slot(of->model, layer, slots[0]);
+}
+
+// Whether the span holds what a column of the weights gives: then it is the input that differs in
+// some of its coordinates. Coordinates of the point where the span is 0 are not asked.
+static bool holds_a_column(const sinkproof_making *of, const product *p, int32_t expert,
+                           const double *base, size_t rank, bool *fine) {
+    sinkproof_matrix w = weights_of(of);
+    size_t n = p->cols;
+    double *w_rc = malloc((n * w.cols + n + 1) * sizeof *w_rc), *column = w_rc + n * w.cols;
+    bool holds = false;
+    *fine = w_rc != NULL;
+    if (w_rc == NULL || w.count == 0 || w.rows != n) {
+        free(w_rc);
+        return false;
+    }
+    sinkproof_matrix one = sinkproof_matrix_at(&w, (size_t)expert);
+    for (size_t r = 0; r < n; r++) sinkproof_matrix_row(&one, r, w_rc + r * w.cols);
+    for (size_t c = 0; c < w.cols && !holds; c++) {
+        double all = 0, within = 0;
+        for (size_t r = 0; r < n; r++) {
+            double size = 0;
+            for (size_t k = 0; k < rank; k++) size += base[k * n + r] * base[k * n + r];
+            column[r] = size > 1e-9 ? w_rc[r * w.cols + c] : 0;
+            all += column[r] * column[r];
+        }
+        for (size_t k = 0; k < rank; k++) {
+            double along = 0;
+            for (size_t r = 0; r < n; r++) along += base[k * n + r] * column[r];
+            within += along * along;
+        }
+        holds = within > 0.9 * all;
+    }
+    free(w_rc);
+    return holds;
+}
+
+// y: the nearest matrix of that rank to v - x in the rows of each expert. Returns false if some
+// rows are too few for the rank, or what is added comes from the input.
+static bool add_of_rank(const sinkproof_making *of, const product *p, size_t rank, double *y) {
+    size_t n = p->cols;
+    double *rest = malloc((of->all + rank * n + 1) * sizeof *rest), *base = rest + of->all;
+    bool fine = rest != NULL;
+    memset(y, 0, of->all * sizeof *y);
+    for (size_t first = 0; fine && first < p->rows; first++) {
+        size_t rows = 0, before = 0;
+        double added = 0, size = 0;
+        while (before < first && p->expert_r[before] != p->expert_r[first]) before++;
+        if (before < first) continue;
+        for (size_t r = first; r < p->rows; r++) {
+            if (p->expert_r[r] != p->expert_r[first]) continue;
+            for (size_t at = r * n; at < (r + 1) * n; at++) {
+                double v = sinkproof_tensor_value(p->v, at), one = v - of->x[at];
+                rest[rows * n + at - r * n] = one;
+                added += one * one, size += v * v;
+            }
+            rows++;
+        }
+        if (added <= 1e-10 * size) continue; // nothing is added to this expert's
+        fine = rows >= ROWS_FOR_RANK * rank && NUMBERS_OF_RANK * rank * (rows + n) <= rows * n &&
+               span_of_rank(rest, rows, n, rank, base);
+        if (fine && rank > 1)
+            fine = !holds_a_column(of, p, p->expert_r[first], base, rank, &fine) && fine;
+        for (size_t r = first, i = 0; fine && r < p->rows; r++) {
+            if (p->expert_r[r] != p->expert_r[first]) continue;
+            for (size_t k = 0; k < rank; k++) {
+                double along = 0;
+                for (size_t c = 0; c < n; c++) along += rest[i * n + c] * base[k * n + c];
+                for (size_t c = 0; c < n; c++) y[r * n + c] += along * base[k * n + c];
+            }
+            i++;
+        }
+    }
+    free(rest);
+    return fine;
+}
+
+// Adds to the widths what a rounding of each weight to bfloat16 may change, twice as much as that
+// of the weights without what is added. Returns false if the trace differs by more than such
+// roundings, which have no common direction, make of many weights.
+static bool add_roundings(const sinkproof_making *of, const product *p, const double *y,
+                          double *width) {
+    sinkproof_matrix w = weights_of(of);
+    double *row_c = malloc((w.cols + 1) * sizeof *row_c), u = 0x1p-9, far = 0, expected = 0;
+    bool fine = row_c != NULL && w.rows == p->cols && w.cols == p->width &&
+                (double)of->all * (double)w.cols <= 1 << 27;
+    for (size_t e = 0; fine && e < w.count; e++) {
+        sinkproof_matrix one = sinkproof_matrix_at(&w, e);
+        for (size_t c = 0; c < w.rows; c++) {
+            sinkproof_matrix_row(&one, c, row_c);
+            for (size_t r = 0; r < p->rows; r++) {
+                if (p->expert_r[r] != (int32_t)e) continue;
+                double sum = 0, squares = 0;
+                for (size_t k = 0; k < w.cols; k++) {
+                    double x = sinkproof_tensor_value(p->x, r / p->per_input * w.cols + k);
+                    sum += fabs(row_c[k] * x), squares += row_c[k] * row_c[k] * x * x;
+                }
+                size_t at = r * p->cols + c;
+                double rest = sinkproof_tensor_value(p->v, at) - of->x[at] - y[at];
+                double round = of->numbers[STEP] * sinkproof_tensor_value(p->v, at);
+                width[at] += 2 * u * sum;
+                far += rest * rest, expected += u * u * squares + round * round;
+            }
+        }
+    }
+    free(row_c);
+    return fine && far <= expected;
 }
 
 static bool make_added(const sinkproof_making *of, double *y, double *width) {
     product p;
     size_t rank = (size_t)of->numbers[A];
-    bool low = of->numbers[KIND] == OF_RANK, fine = product_of(of, &p);
+    bool low = of->numbers[KIND] >= OF_RANK, fine = product_of(of, &p);
     if (fine) fine = low ? add_of_rank(of, &p, rank, y) : add_regression(of, &p, y);
     // what is fitted has the errors of what it was fitted to
     for (size_t at = 0; fine && at < of->all; at++)
         width[at] =
             of->numbers[STEP] * (fabs(y[at]) + (low ? fabs(sinkproof_tensor_value(p.v, at)) : 0)) +
             (of->radius != NULL ? 4 * (low ? (double)rank + 1 : 1) * of->radius[at] : 0);
+    if (fine && of->numbers[KIND] == MERGED) fine = add_roundings(of, &p, y, width);
     free(p.expert_r);
     return fine;
 }
 
 // ---- trials
+
+// Of a merged adapter: what a sample is near to is asked of all elements, by the widths.
+static bool try_merged(const operation *o, const made_kind *made) {
+    composing *c = o->c;
+    sinkproof_making of = composing_making(c);
+    double *y = calloc(2 * c->elements + 1, sizeof *y), *width = y + c->elements;
+    if (y == NULL) return fail_for_memory(c->s);
+    of.x = c->mid, of.numbers = made->numbers;
+    bool near = make_added(&of, y, width);
+    for (size_t at = 0; near && at < c->elements; at++)
+        near = fabs(c->v[at] - c->mid[at] - y[at]) <=
+               width[at] + c->hi[at] - c->lo[at] + c->step * fabs(c->v[at]);
+    free(y);
+    sinkproof_moving how = {.on = true,
+                            .point = c->point,
+                            .along = ALONG_ROWS,
+                            .factor = 1,
+                            .make = made->make,
+                            .adds = true};
+    memcpy(how.numbers, made->numbers, sizeof how.numbers);
+    return !near || composing_try_moving(c, &how, made->id, made->text);
+}
 
 static bool try_added(const operation *o, added_kind kind, size_t a, const char *id,
                       const char *text) {
@@ -154,15 +284,44 @@ static bool try_added(const operation *o, added_kind kind, size_t a, const char 
     if (o->c->found != NULL) return true;
     snprintf(made.id, sizeof made.id, "%s", id);
     snprintf(made.text, sizeof made.text, "%s", text);
-    return composing_try_made(o, &made);
+    return kind == MERGED ? try_merged(o, &made) : composing_try_made(o, &made);
 }
 
 // Whether the elements outside are spread over rows and columns: what is of one row or of a few
-// columns is of low rank whatever it is.
-static bool is_spread(const composing *c, size_t rows, size_t cols) {
-    size_t outside = 0;
+// columns is of low rank whatever it is. rows, cols: how many have any.
+static bool is_spread(const composing *c, size_t *rows, size_t *cols) {
+    size_t outside = 0, n = *cols, some_rows = 0, some_cols = 0;
+    for (size_t r = 0; r < *rows; r++) some_rows += memchr(&c->marks[r * n], 1, n) != NULL;
+    for (size_t k = 0; k < n; k++) {
+        size_t r = 0;
+        while (r < *rows && c->marks[r * n + k] == 0) r++;
+        some_cols += r < *rows;
+    }
     for (size_t at = 0; at < c->elements; at++) outside += c->marks[at];
-    return 4 * outside > rows * cols && rows >= ROWS_FOR_RANK && cols >= ROWS_FOR_RANK;
+    *rows = some_rows, *cols = some_cols;
+    return 4 * outside > some_rows * some_cols && some_rows >= 8 && some_cols >= 8;
+}
+
+// rows, cols: those that have an element outside.
+static bool try_ranks(const operation *o, size_t rows, size_t cols) {
+    bool fine = true;
+    for (int kind = OF_RANK; kind <= MERGED; kind++)
+        for (size_t rank = 1; rank <= MOST_RANK && fine && o->c->found == NULL; rank++) {
+            char id[48], text[240];
+            if (rows < ROWS_FOR_RANK * rank || cols < ROWS_FOR_RANK * rank) break;
+            if (NUMBERS_OF_RANK * rank * (rows + cols) > rows * cols) break;
+            snprintf(id, sizeof id, "rank-%zu%s", rank, kind == MERGED ? "-merged" : "");
+            snprintf(text, sizeof text,
+                     kind == MERGED
+                         ? "has a matrix of rank %zu added, and differs by no more than a rounding "
+                           "of the weights to bfloat16: as an adapter (LoRA) adds that is merged "
+                           "into weights of bfloat16"
+                         : "has a matrix of rank %zu added, as an adapter (LoRA) adds that is not "
+                           "in the model's weights",
+                     rank);
+            fine = try_added(o, (added_kind)kind, rank, id, text);
+        }
+    return fine;
 }
 
 bool compose_low_rank(composing *c) {
@@ -175,7 +334,7 @@ bool compose_low_rank(composing *c) {
     bool fine = operation_read(c, &o);
     size_t rows = experts ? c->n * c->s->trials.config->n_chosen : c->n, cols = c->elements / rows;
     char id[48], text[160];
-    if (fine && o.whole && is_spread(c, rows, cols)) {
+    if (fine && o.whole && is_spread(c, &rows, &cols)) {
         fine = try_added(&o, PER_SUM, 0, "weights-shifted",
                          "has the sum of its input added, times a number of each row: a constant "
                          "(a zero point) is added to the weights of each row") &&
@@ -188,16 +347,7 @@ bool compose_low_rank(composing *c) {
             snprintf(text, sizeof text, "is computed with other weights in column %zu", col);
             fine = try_added(&o, PER_COLUMN, col, id, text);
         }
-        for (size_t rank = 1; rank <= MOST_RANK && linear && fine && c->found == NULL; rank++) {
-            if (rows < ROWS_FOR_RANK * rank || cols < ROWS_FOR_RANK * rank) break;
-            if (NUMBERS_OF_RANK * rank * (rows + cols) > rows * cols) break;
-            snprintf(id, sizeof id, "rank-%zu", rank);
-            snprintf(text, sizeof text,
-                     "has a matrix of rank %zu added, as an adapter (LoRA) adds that is not in the "
-                     "model's weights",
-                     rank);
-            fine = try_added(&o, OF_RANK, rank, id, text);
-        }
+        fine = fine && try_ranks(&o, rows, cols);
     }
     operation_free(&o);
     return fine;

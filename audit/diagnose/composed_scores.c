@@ -42,6 +42,7 @@ typedef enum sum_over {
     ALL,
     ONE_MORE,     // the chosen and the next best
     AND_ONE,      // the chosen and 1
+    BEST,         // the `a` best
     PART,         // the chosen in the same part of `a` experts
     SPLIT,        // of those below a, and the others
     MODULO,       // with the same number modulo a
@@ -137,11 +138,25 @@ static bool is_beside(const scoring *s, size_t e, size_t other) {
     }
 }
 
+// The rank of an expert's logit in its row.
+static size_t rank_of(const scoring *s, size_t i, size_t e) {
+    size_t rank = 0;
+    double own = sinkproof_tensor_value(s->m2, i * s->experts + e);
+    for (size_t o = 0; o < s->experts; o++) {
+        double other = sinkproof_tensor_value(s->m2, i * s->experts + o);
+        rank += other > own || (other == own && o < e);
+    }
+    return rank;
+}
+
 // Of a sum over experts of the token.
 static double sum_of_row(const scoring *s, size_t i, size_t e) {
     double sum = 0, best = -INFINITY;
     const int32_t *chosen = &s->of->chosen_nk[i * s->k];
     if (s->over == NOTHING) return 1;
+    for (size_t o = 0; o < s->experts && s->over == BEST; o++)
+        if (rank_of(s, i, o) < s->a) sum += score_at(s, i, o, SIZE_MAX);
+    if (s->over == BEST) return sum;
     for (size_t o = 0; o < s->experts && (s->over == ALL || s->over == ONE_MORE); o++) {
         bool is_chosen = false;
         for (size_t slot = 0; slot < s->k; slot++)
@@ -193,6 +208,17 @@ static void weigh_over_tokens(const scoring *s, double *y) {
     }
 }
 
+// The largest logit of a row with and without the bias, together, where a bias is taken off: both
+// are rounded, and an exponential's relative error is that of its logit.
+static double logit_size(const scoring *s, size_t i) {
+    double most = 0;
+    for (size_t e = 0; e < s->experts && s->whose == WITHOUT_BIAS; e++) {
+        double l = sinkproof_tensor_value(s->m2, i * s->experts + e);
+        most = fmax(most, fabs(l) + fabs(l - s->bias_e[e]));
+    }
+    return most;
+}
+
 static bool make_weights(const sinkproof_making *of, double *y, double *width) {
     scoring s;
     if (!scoring_begin(&s, of) || of->all != of->n * s.k) return false;
@@ -203,7 +229,8 @@ static bool make_weights(const sinkproof_making *of, double *y, double *width) {
     for (size_t q = 0; q < of->all; q++) {
         if (!is_over_tokens(s.over)) y[q] = weight_in_row(&s, q);
         if (!isfinite(y[q])) return false;
-        width[q] = fabs(y[q]) * (terms * 0x1p-24 + of->numbers[ERROR]);
+        double error = of->numbers[ERROR] * (1 + logit_size(&s, q / s.k));
+        width[q] = fabs(y[q]) * (terms * 0x1p-24 + error);
     }
     return true;
 }
@@ -246,7 +273,9 @@ static void say_over(sum_over over, size_t a, char *text, size_t size) {
                  "over tokens, along the wrong axis",
         [AXIS_OVER] = "divided by their sum over the same expert's logits at all tokens (along "
                       "the wrong axis), and then over the chosen experts"};
-    if (over == PART)
+    if (over == BEST)
+        snprintf(text, size, "divided by their sum over the %zu best experts", a);
+    else if (over == PART)
         snprintf(text, size,
                  "divided by their sum over the chosen experts of the same rank alone: experts "
                  "0-%zu, and so on (%zu for each rank)",
@@ -265,11 +294,12 @@ static void say_over(sum_over over, size_t a, char *text, size_t size) {
         snprintf(text, size, "%s", words[over]);
 }
 
-static bool try_times(const operation *o, const double *numbers, const chosen_number *by) {
+static bool try_exactly(const operation *o, const double *numbers, const chosen_number *by,
+                        double error) {
     made_kind kind = {.make = make_weights};
     char text[176], times[96] = "";
     for (size_t i = 0; i < SINKPROOF_MAKING_NUMBERS; i++) kind.numbers[i] = numbers[i];
-    kind.numbers[TIMES] = by != NULL ? by->value : 1;
+    kind.numbers[TIMES] = by != NULL ? by->value : 1, kind.numbers[ERROR] = error;
     if (by != NULL) snprintf(times, sizeof times, ", times %s", by->text);
     say_over((sum_over)numbers[OVER], (size_t)numbers[A], text, sizeof text);
     snprintf(kind.id, sizeof kind.id, "scores-%d-%d-%d-%d%s%.12s", (int)numbers[SCORE],
@@ -278,6 +308,16 @@ static bool try_times(const operation *o, const double *numbers, const chosen_nu
     snprintf(kind.text, sizeof kind.text, "is made of %s of the router's logits%s, %s%.40s",
              score_words[(size_t)numbers[SCORE]], whose_words[(size_t)numbers[WHOSE]], text, times);
     return composing_try_made(o, &kind);
+}
+
+// Narrow formats may round the scores, their sum and the quotient.
+static bool try_times(const operation *o, const double *numbers, const chosen_number *by) {
+    const composing *c = o->c;
+    if (!try_exactly(o, numbers, by, 0)) return false;
+    if (c->found != NULL || c->step < 0x1p-12) return true;
+    bool summed = !is_over_tokens((sum_over)numbers[OVER]);
+    size_t terms = summed ? c->s->trials.config->n_chosen : 0;
+    return try_exactly(o, numbers, by, c->step * (1 + (double)terms / 2));
 }
 
 // The factor of least squares over the sample, if it is near all but one of eight elements.
@@ -299,23 +339,13 @@ static bool fit_times(const operation *o, const double *numbers, double *t) {
     return o->n > 0 && isfinite(*t) && *t != 0 && 8 * far <= o->n;
 }
 
-// Narrow formats may round the scores before they are divided.
-static bool try_over_tokens(const operation *o, const double *numbers) {
-    double rounded[SINKPROOF_MAKING_NUMBERS];
-    if (!try_times(o, numbers, NULL)) return false;
-    if (o->c->found != NULL || o->c->step < 0x1p-12) return true;
-    memcpy(rounded, numbers, sizeof rounded);
-    rounded[ERROR] = o->c->step;
-    return try_times(o, rounded, NULL);
-}
-
 static bool try_weights(const operation *o, score kind, logit_of whose, sum_over over, size_t a) {
     const double numbers[SINKPROOF_MAKING_NUMBERS] = {
         [SCORE] = kind, [WHOSE] = whose, [OVER] = over, [A] = (double)a, [TIMES] = 1};
     bool as_defined = kind == EXPONENTIAL && whose == OWN && over == CHOSEN, fine = true;
     double t;
     if (o->c->found != NULL || as_defined) return true;
-    if (is_over_tokens(over)) return try_over_tokens(o, numbers);
+    if (is_over_tokens(over)) return try_times(o, numbers, NULL);
     if (!fit_times(o, numbers, &t)) return true;
     double apart = fmax(o->c->step / 4, 1e-6) * fabs(t);
     const fitted_range range = {.lo = t - apart, .hi = t + apart, .best = t, .good = true};
@@ -347,6 +377,8 @@ bool compose_scores(composing *c) {
         for (int over = PART; fine && over <= MODULO; over++)
             if (over == PART ? a > 1 : over == MODULO ? a > 1 && a < experts / 2 + 1 : true)
                 fine = try_weights(&o, EXPONENTIAL, OWN, (sum_over)over, a);
+    for (size_t a = 1; fine && a < experts; a++)
+        if (a != k) fine = try_weights(&o, EXPONENTIAL, OWN, BEST, a);
     operation_free(&o);
     return fine;
 }
