@@ -12,6 +12,15 @@ bool dense_product_is(sinkproof_trace_point point) {
            point == TRACE_A12 || point == TRACE_M2;
 }
 
+static bool is_of_experts(sinkproof_trace_point point) {
+    return point == TRACE_M5 || point == TRACE_M9;
+}
+
+const double *dense_matrix(const dense_product *p, size_t i) {
+    size_t e = p->expert_n != NULL ? (size_t)p->expert_n[i] : 0;
+    return p->w_rc + e * p->outs * p->ins;
+}
+
 double *dense_weights(const sinkproof_model *model, size_t layer, sinkproof_slot slot, size_t ins,
                       size_t *rows) {
     sinkproof_matrix w = sinkproof_model_slot(model, layer, slot);
@@ -49,14 +58,19 @@ void dense_widths(const sinkproof_making *of, const dense_product *p, const doub
 static bool read_product(const sinkproof_making *of, const sinkproof_matrix *w,
                          const sinkproof_slot *slots, size_t n_slots, const sinkproof_tensor *x,
                          const sinkproof_tensor *v, dense_product *p) {
-    size_t rows = 0;
-    *p = (dense_product){.n = of->n, .outs = w->rows, .ins = w->cols};
+    size_t each = p->n * p->ins / sinkproof_tensor_elements(x); // rows that share an input
     p->x_nc = malloc((p->n * p->ins + 1) * sizeof *p->x_nc);
     p->v_nr = malloc((of->all + 1) * sizeof *p->v_nr);
     p->b_r = calloc(p->outs + 1, sizeof *p->b_r);
-    p->w_rc = dense_weights(of->model, of->layer, slots[0], p->ins, &rows);
+    p->w_rc = malloc((w->count * w->rows * w->cols + 1) * sizeof *p->w_rc);
     if (p->x_nc == NULL || p->v_nr == NULL || p->b_r == NULL || p->w_rc == NULL) return false;
-    for (size_t at = 0; at < p->n * p->ins; at++) p->x_nc[at] = sinkproof_tensor_value(x, at);
+    for (size_t e = 0; e < w->count; e++) {
+        sinkproof_matrix one = sinkproof_matrix_at(w, e);
+        for (size_t r = 0; r < w->rows; r++)
+            sinkproof_matrix_row(&one, r, p->w_rc + (e * w->rows + r) * w->cols);
+    }
+    for (size_t at = 0; at < p->n * p->ins; at++)
+        p->x_nc[at] = sinkproof_tensor_value(x, at / p->ins / each * p->ins + at % p->ins);
     for (size_t at = 0; at < of->all; at++) p->v_nr[at] = sinkproof_tensor_value(v, at);
     sinkproof_matrix b = {.count = 0};
     if (n_slots > 1) b = sinkproof_model_slot(of->model, of->layer, slots[1]);
@@ -64,22 +78,35 @@ static bool read_product(const sinkproof_making *of, const sinkproof_matrix *w,
     return true;
 }
 
+static bool are_experts(const int32_t *expert_n, size_t n, size_t count) {
+    for (size_t i = 0; i < n; i++)
+        if (expert_n[i] < 0 || (size_t)expert_n[i] >= count) return false;
+    return true;
+}
+
 bool dense_product_read(const sinkproof_making *of, dense_product *p, bool *known) {
     sinkproof_input inputs[SINKPROOF_MAX_INPUTS];
     sinkproof_slot slots[SINKPROOF_MAX_WEIGHTS];
-    *p = (dense_product){.n = 0};
+    bool experts = is_of_experts(of->point) && !of->config->dense && of->chosen_nk != NULL;
+    *p = (dense_product){.n = of->n};
     *known = false;
-    if (!dense_product_is(of->point) || of->layer >= of->config->n_layers) return true;
+    if (!dense_product_is(of->point) && !experts) return true;
+    if (of->layer >= of->config->n_layers) return true;
     size_t n_slots = sinkproof_trace_weights(of->config, of->point, slots);
     if (n_slots == 0 || sinkproof_trace_inputs(of->config, of->point, of->layer, inputs) == 0)
         return true;
     sinkproof_matrix w = sinkproof_model_slot(of->model, of->layer, slots[0]);
     const sinkproof_tensor *x = sinkproof_trace_find(of->trace, inputs[0].point, inputs[0].layer);
     const sinkproof_tensor *v = sinkproof_trace_find(of->trace, of->point, of->layer);
-    bool fits = x != NULL && v != NULL && w.count == 1 && of->n > 0 && w.cols > 0 &&
-                w.rows == of->all / of->n && sinkproof_tensor_elements(x) == of->n * w.cols &&
-                sinkproof_tensor_elements(v) == of->all &&
-                (double)of->all * (double)w.cols <= DENSE_WORK;
+    if (experts) p->n *= of->config->n_chosen, p->expert_n = of->chosen_nk;
+    p->outs = w.rows, p->ins = w.cols;
+    if (x == NULL || v == NULL || p->n == 0 || w.cols == 0 || w.rows == 0) return true;
+    size_t shared = of->point == TRACE_M5 ? of->config->n_chosen : 1;
+    bool fits =
+        (experts ? are_experts(p->expert_n, p->n, w.count) : w.count == 1) &&
+        w.rows == of->all / p->n && sinkproof_tensor_elements(x) == p->n / shared * w.cols &&
+        sinkproof_tensor_elements(v) == of->all && (double)of->all * (double)w.cols <= DENSE_WORK &&
+        (double)w.count * (double)w.rows * (double)w.cols <= DENSE_WORK / 8;
     if (!fits) return true;
     *known = read_product(of, &w, slots, n_slots, x, v, p);
     return *known;
@@ -113,8 +140,8 @@ size_t write_runs(char *text, size_t size, size_t n, const uint8_t *marks, size_
     return runs;
 }
 
-bool compose_dense(composing *c, size_t n, dense_search *const *searches) {
-    if (!dense_product_is(c->point)) return true;
+bool compose_products(composing *c, size_t n, dense_search *const *searches) {
+    if (!dense_product_is(c->point) && !is_of_experts(c->point)) return true;
     operation o;
     dense_product p = {.n = 0};
     bool known = false, fine = operation_read(c, &o);
@@ -125,4 +152,8 @@ bool compose_dense(composing *c, size_t n, dense_search *const *searches) {
     dense_product_free(&p);
     operation_free(&o);
     return fine;
+}
+
+bool compose_dense(composing *c, size_t n, dense_search *const *searches) {
+    return !dense_product_is(c->point) || compose_products(c, n, searches);
 }

@@ -8,16 +8,20 @@
 
 #include "audit/diagnose/composed_made.h"
 
-// v = w x + b for each of n rows.
+// v = w x + b for each of n rows. Of experts: each row of a slot by the weights of its expert, with
+// no bias.
 typedef struct dense_product {
     size_t n, outs, ins;
-    double *x_nc, *w_rc, *b_r, *v_nr;
+    double *x_nc, *w_rc, *b_r, *v_nr; // w_rc: one matrix behind another
+    const int32_t *expert_n;          // NULL: one matrix
 } dense_product;
 
 enum { DENSE_WORK = 1 << 27 }; // multiplications: a larger product is not looked at
 
-// Whether the point is such a product.
+// Whether the point is such a product, and of one matrix.
 bool dense_product_is(sinkproof_trace_point point);
+// The matrix of a row.
+const double *dense_matrix(const dense_product *p, size_t i);
 // Reads it. *known: the trace and the model have all of it, and it is not too large. Freed whatever
 // this returns; false: no memory.
 bool dense_product_read(const sinkproof_making *of, dense_product *p, bool *known);
@@ -25,6 +29,9 @@ void dense_product_free(dense_product *p);
 
 // Reads the point's product, and searches by each in turn until a cause is found.
 typedef bool dense_search(const operation *o, const dense_product *p);
+// Also of experts.
+bool compose_products(composing *c, size_t n, dense_search *const *searches);
+// Of one matrix.
 bool compose_dense(composing *c, size_t n, dense_search *const *searches);
 
 // The weights of `slot` as rows; NULL: there are none with `ins` columns, or no memory. *rows: how

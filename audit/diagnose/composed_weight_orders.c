@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// The weights of a product that are read in another order: of their numbers in memory, or of their
-// columns. The pseudo-inverse of the weights gives the input that the product has read, whose
-// columns are compared with those of the trace.
+// The weights of a product that are read in another order: of their numbers in memory, of tiles, or
+// of their columns. The pseudo-inverse of the weights gives the input that the product has read,
+// whose columns are compared with those of the trace.
 #include "audit/diagnose/composed_product.h"
 #include "audit/diagnose/normal_equations.h"
 
@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MEMORY, ORDER, TILE }; // the numbers; MEMORY: not a table of columns
+enum { KIND, ORDER, TILE }; // the numbers
+enum { COLUMNS, MEMORY, TILES };
 
 // How the numbers of a weight stand in memory.
 typedef enum memory_order {
@@ -21,6 +22,7 @@ typedef enum memory_order {
     TILES_IN_ROWS,    // tiles, one behind another, are read as rows
     ROWS_IN_TILES,    // rows are read as tiles
     GRID_TRANSPOSED,  // the tiles by columns of tiles
+    GRID_BY_COLUMNS,  // the inverse
     MEMORY_ORDERS
 } memory_order;
 
@@ -44,6 +46,10 @@ static size_t memory_place(memory_order order, size_t tile, size_t rows, size_t 
         size_t t = r / tile * across + c / tile;
         return (t % down * tile + r % tile) * cols + t / down * tile + c % tile;
     }
+    case GRID_BY_COLUMNS: {
+        size_t t = c / tile * down + r / tile;
+        return (t / across * tile + r % tile) * cols + t % across * tile + c % tile;
+    }
     case MEMORY_ORDERS:
         break;
     }
@@ -52,18 +58,34 @@ static size_t memory_place(memory_order order, size_t tile, size_t rows, size_t 
 
 // ---- what is made
 
-// The weights in another order of their columns, or of all numbers.
+// The weight that is read at column c of row r. table: the place of each column, or the number of
+// the tile that stands in each, or -1.
+static double weight_read(const double *numbers, const double *table, const dense_product *p,
+                          const double *w_rc, size_t r, size_t c) {
+    size_t tile = (size_t)numbers[TILE], across = p->ins / (tile > 0 ? tile : 1);
+    if (numbers[KIND] == COLUMNS) return w_rc[r * p->ins + (size_t)table[c]];
+    if (numbers[KIND] == MEMORY)
+        return w_rc[memory_place((memory_order)numbers[ORDER], tile, p->outs, p->ins,
+                                 r * p->ins + c)];
+    double from = table[r / tile * across + c / tile];
+    if (from < 0) return 0;
+    size_t row = (size_t)from / across * tile + r % tile;
+    return w_rc[row * p->ins + (size_t)from % across * tile + c % tile];
+}
+
+// The product with the weights in another order.
 static bool make_weights(const sinkproof_making *of, const dense_product *p, double *y) {
-    double *w_c = malloc((p->ins + 1) * sizeof *w_c);
-    for (size_t r = 0; w_c != NULL && r < p->outs; r++) {
-        for (size_t c = 0; c < p->ins; c++)
-            w_c[c] = of->numbers[MEMORY] == 0
-                         ? p->w_rc[r * p->ins + (size_t)of->table[c]]
-                         : p->w_rc[memory_place((memory_order)of->numbers[ORDER],
-                                                (size_t)of->numbers[TILE], p->outs, p->ins,
-                                                r * p->ins + c)];
+    size_t cols = p->ins, each = p->outs * cols, count = 1;
+    for (size_t i = 0; i < p->n && p->expert_n != NULL; i++)
+        if ((size_t)p->expert_n[i] >= count) count = (size_t)p->expert_n[i] + 1;
+    double *w_c = malloc((cols + 1) * sizeof *w_c);
+    for (size_t er = 0; w_c != NULL && er < count * p->outs; er++) {
+        size_t e = er / p->outs, r = er % p->outs;
+        for (size_t c = 0; c < cols; c++)
+            w_c[c] = weight_read(of->numbers, of->table, p, p->w_rc + e * each, r, c);
         for (size_t i = 0; i < p->n; i++)
-            y[i * p->outs + r] = p->b_r[r] + dense_dot(p->x_nc + i * p->ins, w_c, p->ins);
+            if (dense_matrix(p, i) == p->w_rc + e * each)
+                y[i * p->outs + r] = p->b_r[r] + dense_dot(p->x_nc + i * cols, w_c, cols);
     }
     bool fine = w_c != NULL;
     free(w_c);
@@ -112,8 +134,9 @@ static bool read_input(const dense_product *p, double *x_nc) {
 static bool search_columns(const operation *o, const dense_product *p) {
     composing *c = o->c;
     size_t cols = p->ins, moved = 0;
-    made_kind made = {.make = make_reordered};
-    if (p->outs < cols || (double)p->n * (double)cols * (double)cols * (double)cols > 1e9)
+    made_kind made = {.make = make_reordered, .numbers = {[KIND] = COLUMNS}};
+    if (p->outs < cols || p->expert_n != NULL ||
+        (double)p->n * (double)cols * (double)cols * (double)cols > 1e9)
         return true;
     double *x_nc = malloc((p->n * cols + cols + 1) * sizeof *x_nc), *from_c = x_nc + p->n * cols;
     bool fine = x_nc != NULL && read_input(p, x_nc), known = true;
@@ -148,16 +171,16 @@ static bool search_columns(const operation *o, const dense_product *p) {
 
 // ---- memory
 
-// Whether the sample is near when the weights are read in this order.
-static bool memory_is_near(const operation *o, const dense_product *p, memory_order order,
-                           size_t tile) {
+// Whether the sample is near when the weights are read so.
+static bool reading_is_near(const operation *o, const dense_product *p, const double *numbers,
+                            const double *table) {
     size_t far = 0;
     for (size_t s = 0; s < o->n && 8 * far <= o->n; s++) {
         size_t i = o->at[s] / p->outs, r = o->at[s] % p->outs;
         double sum = p->b_r[r];
         for (size_t c = 0; c < p->ins; c++)
-            sum += p->x_nc[i * p->ins + c] *
-                   p->w_rc[memory_place(order, tile, p->outs, p->ins, r * p->ins + c)];
+            sum +=
+                p->x_nc[i * p->ins + c] * weight_read(numbers, table, p, dense_matrix(p, i), r, c);
         far += !value_is_near(o->c, o->at[s], sum);
     }
     return 8 * far <= o->n;
@@ -170,11 +193,13 @@ static bool try_memory(const operation *o, const dense_product *p, memory_order 
         [TRANSPOSED] = "the matrix is written by columns and read by rows (transposed)",
         [TILES_IN_ROWS] = "tiles of %zu by %zu, stored one behind another, are read as rows",
         [ROWS_IN_TILES] = "rows are read as tiles of %zu by %zu, one behind another",
-        [GRID_TRANSPOSED] = "the grid of tiles of %zu by %zu is transposed"};
-    made_kind made = {.make = make_reordered, .numbers = {[MEMORY] = 1}};
+        [GRID_TRANSPOSED] = "the grid of tiles of %zu by %zu is transposed",
+        [GRID_BY_COLUMNS] =
+            "tiles of %zu by %zu, stored row by row of tiles, are read column by column"};
+    made_kind made = {.make = make_reordered,
+                      .numbers = {[KIND] = MEMORY, [ORDER] = order, [TILE] = (double)tile}};
     char how[120];
-    if (o->c->found != NULL || !memory_is_near(o, p, order, tile)) return true;
-    made.numbers[ORDER] = order, made.numbers[TILE] = (double)tile;
+    if (o->c->found != NULL || !reading_is_near(o, p, made.numbers, NULL)) return true;
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     snprintf(how, sizeof how, words[order], tile, tile);
@@ -198,7 +223,120 @@ static bool search_memory(const operation *o, const dense_product *p) {
     return fine;
 }
 
+// ---- tiles
+
+enum { MOST_UNKNOWN = 200, EQUATIONS = 4 }; // of a row of tiles; for each unknown
+
+// What tile `from` gives row r of its own with the input of column of tiles c.
+static double tile_part(const dense_product *p, size_t tile, size_t from, size_t i, size_t r,
+                        size_t c) {
+    size_t across = p->ins / tile;
+    const double *x = p->x_nc + i * p->ins + c * tile;
+    const double *w =
+        dense_matrix(p, i) + (from / across * tile + r) * p->ins + from % across * tile;
+    return dense_dot(x, w, tile);
+}
+
+// from_c: the tile that is read in each column of row `at` of tiles; -1: none. Least squares over
+// what each tile would give in each column must be about 1 for one of them and 0 for the others.
+static bool find_tiles(const dense_product *p, size_t tile, size_t at, double *room,
+                       double *from_c) {
+    size_t across = p->ins / tile, tiles = p->outs / tile * across, unknown = across * tiles;
+    double *square = room, *t = square + unknown * unknown, *part = t + unknown;
+    size_t equations = EQUATIONS * unknown, all = p->n * tile;
+    memset(room, 0, (unknown * unknown + unknown) * sizeof *room);
+    if (all < equations) return false;
+    for (size_t k = 0; k < equations; k++) {
+        size_t q = k * all / equations, i = q / tile, r = q % tile;
+        double v = p->v_nr[i * p->outs + at * tile + r] - p->b_r[at * tile + r];
+        for (size_t u = 0; u < unknown; u++)
+            part[u] = tile_part(p, tile, u % tiles, i, r, u / tiles);
+        for (size_t u = 0; u < unknown; u++) {
+            t[u] += part[u] * v;
+            for (size_t w = u; w < unknown; w++) square[u * unknown + w] += part[u] * part[w];
+        }
+    }
+    solve_normal(unknown, square, t);
+    for (size_t c = 0; c < across; c++) {
+        from_c[c] = -1;
+        for (size_t from = 0; from < tiles; from++) {
+            double one = t[c * tiles + from];
+            if (fabs(one) > 0.25 && (fabs(one - 1) > 0.25 || from_c[c] >= 0)) return false;
+            if (fabs(one) > 0.25) from_c[c] = (double)from;
+        }
+    }
+    return true;
+}
+
+static void say_tiles(const double *from_t, size_t tiles, size_t across, size_t tile, char *text,
+                      size_t size) {
+    size_t moved = 0, first = tiles, second = tiles, used = 0;
+    bool pairs = true;
+    for (size_t t = 0; t < tiles; t++) {
+        if (from_t[t] == (double)t) continue;
+        if (moved == 0) first = t;
+        if (moved++ == 1) second = t;
+    }
+    for (size_t t = 0; t < tiles; t++)
+        pairs = pairs && from_t[t] == (double)((t ^ 1) < tiles ? t ^ 1 : t);
+    if (pairs) {
+        snprintf(text, size, "each two neighbouring tiles of %zu by %zu are exchanged", tile, tile);
+        return;
+    }
+    if (moved == 2 && from_t[first] == (double)second && from_t[second] == (double)first) {
+        snprintf(text, size,
+                 "two tiles of %zu by %zu are exchanged, number %zu in row %zu of tiles and number "
+                 "%zu in row %zu",
+                 tile, tile, first % across, first / across, second % across, second / across);
+        return;
+    }
+    used = (size_t)snprintf(text, size, "tiles of %zu by %zu stand in other places (%zu of %zu)",
+                            tile, tile, moved, tiles);
+    for (size_t t = 0, said = 0; t < tiles && said < 4 && used < size; t++) {
+        if (from_t[t] == (double)t) continue;
+        const char *before = said++ == 0 ? ": " : ", ";
+        used +=
+            (size_t)(from_t[t] < 0 ? snprintf(text + used, size - used,
+                                              "%snone in the place of %zu", before, t)
+                                   : snprintf(text + used, size - used, "%s%zu in the place of %zu",
+                                              before, (size_t)from_t[t], t));
+    }
+}
+
+static bool try_tiles(const operation *o, const dense_product *p, size_t tile) {
+    size_t across = p->ins / tile, down = p->outs / tile, tiles = across * down;
+    size_t unknown = across * tiles, moved = 0;
+    made_kind made = {.make = make_reordered, .numbers = {[KIND] = TILES, [TILE] = (double)tile}};
+    double *room = malloc((unknown * (unknown + 2) + tiles + 1) * sizeof *room);
+    double *from_t = room + unknown * (unknown + 2);
+    bool known = room != NULL, fine = known || fail_for_memory(o->c->s);
+    for (size_t at = 0; known && at < down; at++)
+        known = find_tiles(p, tile, at, room, from_t + at * across);
+    for (size_t t = 0; known && t < tiles; t++) moved += from_t[t] != (double)t;
+    if (known && moved > 0 && reading_is_near(o, p, made.numbers, from_t)) {
+        char how[200];
+        say_tiles(from_t, tiles, across, tile, how, sizeof how);
+        made.table = composing_keep_numbers(o->c, tiles, from_t);
+        snprintf(made.id, sizeof made.id, "tiles-of-%zu", tile);
+        snprintf(made.text, sizeof made.text, "is computed with %s in another order of memory: %s",
+                 composed_slot_words(o->slots[0]), how);
+        fine = made.table != NULL && composing_try_made(o, &made);
+    }
+    free(room);
+    return fine;
+}
+
+static bool search_tiles(const operation *o, const dense_product *p) {
+    bool fine = true;
+    for (size_t tile = 128; tile >= 8 && fine && o->c->found == NULL; tile /= 2) {
+        if (p->ins % tile != 0 || p->outs % tile != 0) continue;
+        size_t across = p->ins / tile, tiles = p->outs / tile * across;
+        if (tiles > 1 && across * tiles <= MOST_UNKNOWN) fine = try_tiles(o, p, tile);
+    }
+    return fine;
+}
+
 bool compose_weight_orders(composing *c) {
-    dense_search *const searches[] = {search_memory, search_columns};
-    return compose_dense(c, 2, searches);
+    dense_search *const searches[] = {search_memory, search_columns, search_tiles};
+    return compose_products(c, 3, searches);
 }
