@@ -112,6 +112,7 @@ static compose_candidates *const offers[] = {compose_zeros,
                                              compose_projection,
                                              compose_weight_maps,
                                              compose_weight_orders,
+                                             compose_hadamard,
                                              compose_low_rank,
                                              compose_foreign,
                                              compose_attention_joined};
