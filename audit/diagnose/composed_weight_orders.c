@@ -256,7 +256,7 @@ static bool find_tiles(const dense_product *p, size_t tile, size_t at, double *r
             for (size_t w = u; w < unknown; w++) square[u * unknown + w] += part[u] * part[w];
         }
     }
-    solve_normal(unknown, square, t);
+    solve_normal(unknown, square, t, NORMAL_DEPENDENT);
     for (size_t c = 0; c < across; c++) {
         from_c[c] = -1;
         for (size_t from = 0; from < tiles; from++) {
