@@ -196,12 +196,14 @@ static bool try_part(turns *t) {
 
 static bool try_rules(turns *t) {
     static turns_attempt *const attempts[] = {
-        try_sizes,         try_apart,          try_growth,    turns_in_groups,
-        turns_in_sections, turns_at_positions, turns_of_bases};
+        try_sizes,         try_apart,          try_growth,     turns_in_groups,
+        turns_in_sections, turns_at_positions, turns_of_bases, turns_of_frequencies,
+        turns_in_classes};
     bool fine = true;
     if (find_used(t))
         for (size_t k = 0; k < sizeof attempts / sizeof attempts[0]; k++)
             if (fine && t->c->found == NULL) fine = attempts[k](t);
+    if (fine && t->c->found == NULL) fine = turns_by_heads(t);
     return fine && (t->c->found != NULL || try_part(t));
 }
 

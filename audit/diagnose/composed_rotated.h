@@ -37,5 +37,7 @@ bool turns_try(turns *t, const char *id, const char *text);
 // composed_rotated_rules.c: positions of rows and of pairs, and bases of stretches of rows.
 typedef bool turns_attempt(turns *t);
 turns_attempt turns_in_groups, turns_in_sections, turns_at_positions, turns_of_bases;
+// composed_rotated_pairs.c: of each pair, of classes of pairs; and of each head
+turns_attempt turns_of_frequencies, turns_in_classes, turns_by_heads;
 
 #endif
