@@ -143,12 +143,35 @@ static sinkproof_moving altering_new(const altering *a) {
 
 // ---- numbers
 
+enum { CAP, STEP }; // the numbers
+
+static bool make_capped(const sinkproof_making *of, double *y, double *width) {
+    double a = of->numbers[CAP];
+    for (size_t at = 0; at < of->all; at++) {
+        y[at] = a * tanh(of->x[at] / a);
+        width[at] = 2 * of->numbers[STEP] * fabs(y[at]); // the quotient, its tanh, the product
+        if (of->radius != NULL) width[at] += of->radius[at];
+    }
+    return true;
+}
+
+// A cap of the point whose steps are each rounded to a narrow format.
+static bool try_capped(const altering *a, const named_change *named) {
+    made_kind made = {.make = make_capped, .numbers = {named->change.a, a->c->step}};
+    if (a->of_input || named->change.kind != SINKPROOF_CHANGE_CAP || a->c->step < 0x1p-12)
+        return true;
+    snprintf(made.id, sizeof made.id, "%s", named->id);
+    snprintf(made.text, sizeof made.text, "is %s", named->text);
+    return composing_try_made(&a->o, &made);
+}
+
 static bool try_changes(altering *a, const change_list *list) {
     bool fine = true;
     for (size_t i = 0; i < list->n && fine && a->c->found == NULL; i++) {
         sinkproof_moving how = altering_new(a);
         how.change = list->of[i].change;
         fine = try_altering(a, &how, list->of[i].id, list->of[i].text);
+        if (fine && a->c->found == NULL) fine = try_capped(a, &list->of[i]);
     }
     return fine;
 }

@@ -112,14 +112,17 @@ static void add_clamp(change_list *list, double low, double high) {
 }
 
 void list_clamps(change_list *list, double largest) {
-    static const double limits[] = {0,  0.5, 1,  1.5, 2,  2.5, 3,  3.5, 4,  4.5, 5,   6,   7,  8,
-                                    10, 12,  15, 16,  20, 24,  30, 32,  50, 64,  100, 240, 448};
+    static const double limits[] = {0,  0.5, 1,  1.5, 2,  2.5, 3,  3.5, 4,   4.5,
+                                    5,  6,   7,  8,   10, 12,  15, 16,  20,  24,
+                                    25, 30,  32, 40,  50, 60,  64, 100, 240, 448};
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
         double at = limits[i];
-        if (at >= largest) break;
-        if (at > 0) add_clamp(list, -at, at);
-        add_clamp(list, -INFINITY, at);
-        add_clamp(list, -at + 0, INFINITY);
+        if (at >= 8 * largest) break; // a cap changes smaller numbers too
+        if (at < largest) {
+            if (at > 0) add_clamp(list, -at, at);
+            add_clamp(list, -INFINITY, at);
+            add_clamp(list, -at + 0, INFINITY);
+        }
         if (at < 1) continue;
         named_change *cap = add_change(list, SINKPROOF_CHANGE_CAP);
         cap->change.a = at;

@@ -205,11 +205,22 @@ bool compose_experts(composing *c) {
     bool fine = operation_read(c, &o);
     bool weighed = o.kind == SINKPROOF_MULTIPLY || o.kind == SINKPROOF_ADD_BIAS;
     if (fine && weighed) fine = compose_read(c, &o);
-    size_t zeros = 0; // worth a look only if there are any
-    for (size_t at = 0; at < c->elements; at++) zeros += c->marks[at] && c->v[at] == 0;
-    if (fine && c->found == NULL && zeros > 0) fine = try_empty(&o);
     operation_free(&o);
     return fine && (c->found != NULL || try_batch(c));
+}
+
+bool compose_emptied(composing *c) {
+    operation o;
+    size_t zeros = 0; // worth a look only if there are any
+    bool slots = c->point >= TRACE_M5 && c->point <= TRACE_M10 && !c->s->trials.config->dense;
+    for (size_t at = 0; at < c->elements; at++) zeros += c->marks[at] && c->v[at] == 0;
+    if (!slots || c->chosen_nk == NULL || zeros == 0) return true;
+    size_t regions = c->n_regions;
+    c->n_regions = 1; // the rules are of all tokens of an expert
+    bool fine = operation_read(c, &o) && try_empty(&o);
+    c->n_regions = regions;
+    operation_free(&o);
+    return fine;
 }
 
 // ---- shares that the mixture uses
