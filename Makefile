@@ -41,8 +41,8 @@ CFLAGS  := $(WARN) $(OPT) $(PIC) -ffp-contract=off -fno-math-errno -fno-tree-slp
 
 # fast/ is compiled at -O3: its kernel bodies are loops over sixteen lanes that have to be unrolled
 # whole, so that a lane stays in its register; -O2 of gcc leaves them as loops over memory. A file
-# named for an instruction set, STEM_SET.c in fast/kernels/ and proofs/truth/, may use that set, and only it: never a global -march,
-# since the dispatch (fast/kernels/isa.c) itself must run on any processor of the architecture.
+# named for an instruction set, STEM_SET.c in fast/kernels/, proofs/truth/ and proofs/bounds/, may use that set, and only
+# it: never a global -march, since the dispatch (fast/kernels/isa.c) itself must run on any processor of the architecture.
 OPENMP     := -fopenmp
 # Under a sanitizer, which watches each copy of a loop's body, they stay loops: a tenth of the compiler's time.
 OPT_FAST   := $(if $(SANITIZE),,-O3 -ftree-slp-vectorize) $(OPENMP) # nothing here rounds a binary64 number to binary32 and back
@@ -63,6 +63,7 @@ own = $(if $(filter-out fast/lanes/%,$(filter fast/%,$(1))),$(OPT_FAST) $(SET_$(
       $(if $(filter $(ADDRESSES_ONLY),$(1)),-fno-sanitize=undefined) \
       $(if $(filter proofs/bounds/% proofs/truth/slice% audit/judge/%,$(1)),-O3) \
       $(if $(filter proofs/truth/%_avx2 proofs/truth/%_avx512,$(1)),$(SET_$(lastword $(subst _, ,$(1)))) -ffp-contract=fast) \
+      $(if $(filter proofs/bounds/%_avx2 proofs/bounds/%_avx512,$(1)),$(SET_$(lastword $(subst _, ,$(1))))) \
       $(if $(filter audit/% tests/%,$(1)),$(OPENMP))
 
 # FLINT 2.9 keeps Arb in a library of its own; FLINT 3 contains it. Asked at link time, when the
@@ -74,7 +75,7 @@ REF     := $(wildcard base/*.c model/*.c ref/*.c ref/variants/*.c ref/backward/*
 # The files for another architecture's instruction sets are left out.
 FAST    := $(filter-out $(foreach set,$(filter-out $(SETS_$(MACHINE)),$(SETS_x86_64) $(SETS_aarch64)),fast/kernels/%_$(set).c), \
              $(wildcard fast/*/*.c))
-PROOFS  := $(filter-out $(if $(filter x86_64,$(MACHINE)),,proofs/truth/%_avx2.c proofs/truth/%_avx512.c),$(wildcard proofs/*/*.c))
+PROOFS  := $(filter-out $(if $(filter x86_64,$(MACHINE)),,$(foreach room,truth bounds,proofs/$(room)/%_avx2.c proofs/$(room)/%_avx512.c)),$(wildcard proofs/*/*.c))
 AUDIT   := $(filter-out audit/command/main.c audit/examples/%,$(wildcard audit/*/*.c audit/studies/*/*.c))
 LIBRARY := $(REF) $(FAST) $(PROOFS) $(AUDIT)
 HEADERS := $(wildcard base/*.h model/*.h ref/*.h ref/variants/*.h ref/backward/*.h fast/*/*.h fast/*/*.inc proofs/*/*.h proofs/*/*.inc audit/*.h \

@@ -172,6 +172,12 @@ void meant_activations(const judge_pass *pass, const sinkproof_setting *s,
                  m->up_high == 1 && m->up_plus == 1 && m->up_times == 1 && !m->up_plus_first &&
                  m->gating == SINKPROOF_GATED && !m->up_size && m->swish_plus == 0;
     free_of_clamps.limit = INFINITY;
+    if (plain && m->pair_at == NULL) {
+        size_t gate = place_in_row(m, c->inter, 0, 0), other = place_in_row(m, c->inter, 0, 1);
+        size_t next = c->inter > 1 ? place_in_row(m, c->inter, 1, 0) - gate : 1;
+        sinkproof_honest_swiglu_row(s, c->swiglu, c->inter, &up[gate], &up[other], next, z_f);
+        return;
+    }
     for (size_t f = 0; f < c->inter; f++) {
         sinkproof_honest gate = up[place_in_row(m, c->inter, f, 0)];
         sinkproof_honest other = up[place_in_row(m, c->inter, f, 1)];

@@ -271,6 +271,12 @@ MUST_CHECK bool sinkproof_honest_lse(const sinkproof_setting *s, size_t n,
 sinkproof_honest sinkproof_honest_swiglu(const sinkproof_setting *s,
                                          sinkproof_swiglu_numbers numbers, sinkproof_honest gate,
                                          sinkproof_honest up);
+// n activations, whose gates and ups lie `stride` apart: the same bits, in vectors where the
+// processor has them (abreast.h).
+void sinkproof_honest_swiglu_row(const sinkproof_setting *s, sinkproof_swiglu_numbers numbers,
+                                 size_t n, const sinkproof_honest *gate_n,
+                                 const sinkproof_honest *up_n, size_t stride,
+                                 sinkproof_honest *y_n);
 
 // ---- experts.c: the weights w_k of the chosen experts from all router logits of a token, rounded
 // at M4; *common as above.

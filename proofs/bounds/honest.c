@@ -2,7 +2,7 @@
 // Copyright 2026 the sinkproof authors
 //
 // Interval arithmetic on honest sets: directed rounding, monotone rounding points.
-#include "proofs/bounds/honest.h"
+#include "proofs/bounds/abreast.h"
 
 sinkproof_setting sinkproof_setting_for(const sinkproof_policy *policy, size_t elements,
                                         double rate) {
@@ -276,12 +276,25 @@ void sinkproof_honest_round_at(const sinkproof_setting *s, sinkproof_rounding at
     set_flush(s, x);
 }
 
+static void finish_one(const sinkproof_setting *s, sinkproof_rounding at, sinkproof_honest *x) {
+    sinkproof_honest_round_inside(s, x);
+    if (at.format != SINKPROOF_REAL) sinkproof_honest_round_at(s, at, x);
+}
+
+enum { FEW_SETS = 8 }; // a vector
+
 void sinkproof_honest_finish(const sinkproof_setting *s, sinkproof_point point, size_t n,
                              sinkproof_honest *x_i) {
     sinkproof_rounding at = s->policy->at[point];
-    for (size_t i = 0; i < n; i++) {
-        sinkproof_honest_round_inside(s, &x_i[i]);
-        if (at.format != SINKPROOF_REAL) sinkproof_honest_round_at(s, at, &x_i[i]);
+    const sets_abreast *abreast = sets_abreast_here();
+    bool many = abreast != NULL && n >= FEW_SETS && s->policy->inside == SINKPROOF_F32 &&
+                rounds_abreast(at);
+    bool odd_n[ABREAST];
+    for (size_t i = 0; i < n; i += ABREAST) {
+        size_t some = n - i < ABREAST ? n - i : ABREAST;
+        if (many) abreast->finish(at, some, x_i + i, odd_n);
+        for (size_t l = 0; l < some; l++)
+            if (!many || odd_n[l]) finish_one(s, at, &x_i[i + l]);
     }
 }
 
@@ -290,21 +303,27 @@ void sinkproof_honest_store(sinkproof_format format, size_t n, sinkproof_honest 
 }
 
 //> bound.dot-likely
+rounding_widths widths_of_roundings(const sinkproof_setting *s, double n) {
+    double worst = sinkproof_gamma(n, s->u);
+    return (rounding_widths){.worst = worst,
+                             .likely = fmin(worst, sqrt(2 * s->odds * n) * s->u * (1 + worst)),
+                             .under = underflow_bound(s, n, worst),
+                             .variance = n * s->u * s->u};
+}
+
 sinkproof_honest sinkproof_honest_roundings(const sinkproof_setting *s, sinkproof_honest x,
                                             double n) {
     if (s->u == 0 || (x.lo == 0 && x.hi == 0)) return x;
-    double worst = sinkproof_gamma(n, s->u);
-    double likely = fmin(worst, sqrt(2 * s->odds * n) * s->u * (1 + worst));
+    rounding_widths w = widths_of_roundings(s, n);
     double reach = fmax(fabs(x.lo), fabs(x.hi));
     double likely_reach = fmax(fabs(x.likely_lo), fabs(x.likely_hi));
-    double under = underflow_bound(s, n, worst);
-    double wide = sinkproof_add_up(sinkproof_mul_up(reach, worst), under);
-    double narrow = sinkproof_add_up(sinkproof_mul_up(likely_reach, likely), under);
+    double wide = sinkproof_add_up(sinkproof_mul_up(reach, w.worst), w.under);
+    double narrow = sinkproof_add_up(sinkproof_mul_up(likely_reach, w.likely), w.under);
     x.lo = add_down(x.lo, -wide);
     x.hi = sinkproof_add_up(x.hi, wide);
     x.likely_lo = add_down(x.likely_lo, -narrow);
     x.likely_hi = sinkproof_add_up(x.likely_hi, narrow);
-    x.var += n * s->u * s->u * x.mid * x.mid / 3;
+    x.var += w.variance * x.mid * x.mid / 3;
     x.spread = x.var;
     return x;
 }

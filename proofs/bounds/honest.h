@@ -282,6 +282,12 @@ sinkproof_honest honest_flushed(const sinkproof_setting *s, sinkproof_honest x);
 
 // n roundings of the inner format somewhere on the way to x: gamma_n in the worst case, sqrt(2 L n)
 // u (1 + gamma_n) likely (bound.dot-likely: n centred roundings of one number).
+typedef struct rounding_widths {
+    double worst, likely; // relative
+    double under;         // the loss of underflows
+    double variance;      // relative, times 3
+} rounding_widths;
+rounding_widths widths_of_roundings(const sinkproof_setting *s, double n);
 sinkproof_honest sinkproof_honest_roundings(const sinkproof_setting *s, sinkproof_honest x,
                                             double n);
 

@@ -8,22 +8,16 @@
 // times 1 / (1 - eps), and the sum and the quotient round once each. (1 + tanh(t / 2)) / 2 is
 // another form that a policy may admit (bound.form-tanh). If a policy rounds an exponential, it is
 // that of |t| (bound.sigmoid-exp).
-#include "proofs/bounds/bounds.h"
-
-static double sigmoid(double t) {
-    return t >= 0 ? 1 / (1 + exp(-t)) : exp(t) / (1 + exp(t));
-}
-
-static const double libm = 0x1p-50; // binary64 exp and tanh here: a few ulp
+#include "proofs/bounds/abreast.h"
 
 // The effect of the freedom of t on the sigmoid: none where it is flat, even if t is unbounded.
 static sinkproof_honest real_sigmoid(sinkproof_honest t) {
-    double mid = sigmoid(t.mid), slope = mid * (1 - mid);
+    double mid = sigmoid_of(t.mid), slope = mid * (1 - mid);
     if (!(slope > 0)) t.var = t.bias = t.order = 0;
-    return (sinkproof_honest){.lo = sigmoid(t.lo) * (1 - libm),
-                              .hi = sigmoid(t.hi) * (1 + libm),
-                              .likely_lo = sigmoid(t.likely_lo) * (1 - libm),
-                              .likely_hi = sigmoid(t.likely_hi) * (1 + libm),
+    return (sinkproof_honest){.lo = sigmoid_of(t.lo) * (1 - LIBM_ERROR),
+                              .hi = sigmoid_of(t.hi) * (1 + LIBM_ERROR),
+                              .likely_lo = sigmoid_of(t.likely_lo) * (1 - LIBM_ERROR),
+                              .likely_hi = sigmoid_of(t.likely_hi) * (1 + LIBM_ERROR),
                               .mid = mid,
                               .var = t.var * slope * slope,
                               .bias = t.bias * slope,
@@ -43,7 +37,7 @@ static double declared_exp_error(const sinkproof_setting *s, sinkproof_honest t)
 // A positive set with a relative error at each end: the error of a large end may exceed the small
 // end, but must not move that end below 0.
 static sinkproof_honest widen_to_declared(sinkproof_honest e, double error) {
-    error *= 1 + libm;
+    error *= 1 + LIBM_ERROR;
     e.bias += sinkproof_mul_up(e.hi, error);
     e.lo = add_down(e.lo, -sinkproof_mul_up(e.lo, error));
     e.hi = sinkproof_add_up(e.hi, sinkproof_mul_up(e.hi, error));
@@ -61,9 +55,9 @@ static sinkproof_honest one_plus_and_quotient(const sinkproof_setting *s, sinkpr
 
 static sinkproof_honest sigmoid_by_exp(const sinkproof_setting *s, sinkproof_honest t,
                                        sinkproof_honest y) {
-    double tail = 1 - sigmoid(t.lo); // E / (1 + E), largest at the lower end
+    double tail = 1 - sigmoid_of(t.lo); // E / (1 + E), largest at the lower end
     double declared = declared_exp_error(s, t);
-    y = sinkproof_honest_declared(y, declared / (1 - declared) * tail * (1 + libm),
+    y = sinkproof_honest_declared(y, declared / (1 - declared) * tail * (1 + LIBM_ERROR),
                                   quotient_flush_loss(s));
     return one_plus_and_quotient(s, y);
 }
@@ -78,10 +72,10 @@ static sinkproof_honest exp_of_size(const sinkproof_setting *s, sinkproof_honest
     x = sinkproof_honest_clamp(x, 0, 709);
     // the square of the slope stays finite; larger exponents contribute nothing
     double slope = exp(fmin(x.mid, 300));
-    sinkproof_honest e = {.lo = exp(x.lo) * (1 - libm),
-                          .hi = exp(x.hi) * (1 + libm),
-                          .likely_lo = exp(x.likely_lo) * (1 - libm),
-                          .likely_hi = exp(x.likely_hi) * (1 + libm),
+    sinkproof_honest e = {.lo = exp(x.lo) * (1 - LIBM_ERROR),
+                          .hi = exp(x.hi) * (1 + LIBM_ERROR),
+                          .likely_lo = exp(x.likely_lo) * (1 - LIBM_ERROR),
+                          .likely_hi = exp(x.likely_hi) * (1 + LIBM_ERROR),
                           .mid = exp(x.mid),
                           .var = x.var * slope * slope,
                           .bias = x.bias * slope,
@@ -93,10 +87,10 @@ static sinkproof_honest exp_of_size(const sinkproof_setting *s, sinkproof_honest
 static sinkproof_honest inverse_one_plus(const sinkproof_setting *s, sinkproof_honest e) {
     double mid = 1 / (1 + e.mid), slope = mid * mid;
     double share = e.mid < INFINITY ? slope * slope : 0;
-    sinkproof_honest y = {.lo = 1 / (1 + e.hi) * (1 - libm),
-                          .hi = 1 / (1 + e.lo) * (1 + libm),
-                          .likely_lo = 1 / (1 + e.likely_hi) * (1 - libm),
-                          .likely_hi = 1 / (1 + e.likely_lo) * (1 + libm),
+    sinkproof_honest y = {.lo = 1 / (1 + e.hi) * (1 - LIBM_ERROR),
+                          .hi = 1 / (1 + e.lo) * (1 + LIBM_ERROR),
+                          .likely_lo = 1 / (1 + e.likely_hi) * (1 - LIBM_ERROR),
+                          .likely_hi = 1 / (1 + e.likely_lo) * (1 + LIBM_ERROR),
                           .mid = mid,
                           .var = share > 0 ? e.var * share : 0,
                           .bias = share > 0 ? e.bias * slope : 0,
@@ -133,9 +127,9 @@ static sinkproof_honest sigmoid_by_exponential(const sinkproof_setting *s, sinkp
 static sinkproof_honest sigmoid_by_tanh(const sinkproof_setting *s, sinkproof_honest t,
                                         sinkproof_honest y) {
     double declared = s->policy->ulp[SINKPROOF_TANH] * 2 * s->u;
-    double size = tanh(fmax(fabs(t.lo), fabs(t.hi)) / 2) * (1 + libm);
-    double absolute = (declared * (1 + s->u) + s->u) / 2 * size * (1 + s->u) * (1 + libm);
-    y = sinkproof_honest_declared(y, s->u * (1 + libm), absolute);
+    double size = tanh(fmax(fabs(t.lo), fabs(t.hi)) / 2) * (1 + LIBM_ERROR);
+    double absolute = (declared * (1 + s->u) + s->u) / 2 * size * (1 + s->u) * (1 + LIBM_ERROR);
+    y = sinkproof_honest_declared(y, s->u * (1 + LIBM_ERROR), absolute);
     y.var += absolute * absolute;
     return y;
 }
@@ -155,6 +149,18 @@ static sinkproof_honest set_rounded_at(const sinkproof_setting *s, sinkproof_poi
     return sinkproof_honest_at(s, point, sinkproof_honest_inside(s, x));
 }
 
+// The configuration's 1.702 is a decimal, read to half an ulp of binary64.
+static sinkproof_honest alpha_set(const sinkproof_setting *s, double alpha) {
+    sinkproof_honest x = sinkproof_honest_declared(sinkproof_exact_set(alpha), 0x1p-53, 0);
+    return sinkproof_honest_at(s, AT_M8_ALPHA, x);
+}
+
+// Whether the two products may meet in any order.
+static bool order_is_open(const sinkproof_setting *s) {
+    sinkproof_rounding at = s->policy->at[AT_M8_SWISH];
+    return at.optional || at.format == SINKPROOF_REAL;
+}
+
 //> bound.swiglu
 sinkproof_honest sinkproof_honest_swiglu(const sinkproof_setting *s,
                                          sinkproof_swiglu_numbers numbers, sinkproof_honest gate,
@@ -165,10 +171,7 @@ sinkproof_honest sinkproof_honest_swiglu(const sinkproof_setting *s,
     g = honest_flushed(s, g), l = honest_flushed(s, l);
     sinkproof_honest t = g, shifted = l;
     if (numbers.alpha != 1) {
-        sinkproof_honest alpha = sinkproof_exact_set(numbers.alpha);
-        // The configuration's 1.702 is a decimal, read to half an ulp of binary64.
-        alpha = sinkproof_honest_declared(alpha, 0x1p-53, 0);
-        alpha = sinkproof_honest_at(s, AT_M8_ALPHA, alpha);
+        sinkproof_honest alpha = alpha_set(s, numbers.alpha);
         t = set_rounded_at(s, AT_M8_SCALED, sinkproof_honest_mul(alpha, g));
     }
     sinkproof_honest gated = set_rounded_at(s, AT_M8_SIGMOID, sigmoid_set(s, t));
@@ -179,10 +182,57 @@ sinkproof_honest sinkproof_honest_swiglu(const sinkproof_setting *s,
     sinkproof_honest y = sinkproof_honest_mul(honest_flushed(s, swish), shifted);
     // Where no rounding is fixed on the way, g, the quotient and u + offset may meet in any order:
     // each of the two products then rounds something else than it does above.
-    sinkproof_rounding open = s->policy->at[AT_M8_SWISH];
     double var = y.var, spread = y.spread;
-    if (open.optional || open.format == SINKPROOF_REAL) y = sinkproof_honest_roundings(s, y, 2);
+    if (order_is_open(s)) y = sinkproof_honest_roundings(s, y, 2);
     y.var = var, y.spread = spread; // the number of roundings does not change
     return set_rounded_at(s, AT_M8, y);
 }
 //< bound.swiglu
+
+// ---- a row
+
+bool swiglu_terms_of(const sinkproof_setting *s, sinkproof_swiglu_numbers numbers,
+                     swiglu_terms *t) {
+    const sinkproof_policy *p = s->policy;
+    *t = (swiglu_terms){
+        .u = s->u,
+        .limit = numbers.limit,
+        .offset = numbers.offset,
+        .scales = numbers.alpha != 1,
+        .by_exp = sinkproof_policy_admits(p, SINKPROOF_FORM_OF_M8, SINKPROOF_FORM_DEFINITION),
+        .by_tanh = sinkproof_policy_admits(p, SINKPROOF_FORM_OF_M8, SINKPROOF_M8_TANH),
+        .open = order_is_open(s),
+        .alpha = alpha_set(s, numbers.alpha),
+        .exp_ulp = p->ulp[SINKPROOF_EXP],
+        .exp_growth = p->exp_growth,
+        .tanh_error = p->ulp[SINKPROOF_TANH] * 2 * s->u,
+        .flush_loss = quotient_flush_loss(s),
+        .two = widths_of_roundings(s, 2),
+        .scaled = p->at[AT_M8_SCALED],
+        .sigmoid = p->at[AT_M8_SIGMOID],
+        .swish = p->at[AT_M8_SWISH],
+        .up = p->at[AT_M8_UP],
+        .result = p->at[AT_M8]};
+    t->by_exp = t->by_exp || !t->by_tanh;
+    return p->inside == SINKPROOF_F32 && p->at[AT_M8_EXP].format == SINKPROOF_REAL &&
+           !(declared_quotient(s) > 0) && rounds_abreast(t->scaled) && rounds_abreast(t->sigmoid) &&
+           rounds_abreast(t->swish) && rounds_abreast(t->up) && rounds_abreast(t->result);
+}
+
+void sinkproof_honest_swiglu_row(const sinkproof_setting *s, sinkproof_swiglu_numbers numbers,
+                                 size_t n, const sinkproof_honest *gate_n,
+                                 const sinkproof_honest *up_n, size_t stride,
+                                 sinkproof_honest *y_n) {
+    swiglu_terms terms;
+    const sets_abreast *abreast = sets_abreast_here();
+    bool many = abreast != NULL && swiglu_terms_of(s, numbers, &terms), odd_n[ABREAST];
+    for (size_t i = 0; i < n; i += ABREAST) {
+        size_t some = n - i < ABREAST ? n - i : ABREAST, first = i * stride;
+        if (many)
+            abreast->swiglu(&terms, some, gate_n + first, up_n + first, stride, y_n + i, odd_n);
+        for (size_t l = 0; l < some; l++)
+            if (!many || odd_n[l])
+                y_n[i + l] = sinkproof_honest_swiglu(s, numbers, gate_n[first + l * stride],
+                                                     up_n[first + l * stride]);
+    }
+}
