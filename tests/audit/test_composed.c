@@ -215,7 +215,7 @@ static const plant plants[] = {
     // no cause of these is a factor or another place
     {AT("A12"), .change = times_by_row, .by = 0.6, .not = "is multiplied"},
     {AT("M1"), .change = mix_rows, .not = "position"},
-    // three layers, each with a number of its own: one layer is searched, and two that are
+    // the last, of four layers, each with a number of its own: one is searched, and two that are
     // explained
     {AT("A12"), .change = times_of_layer, .by = 1, .says = "A12 is multiplied by"},
 };
@@ -223,11 +223,12 @@ enum { PLANTS = sizeof plants / sizeof plants[0] };
 
 int main(int argc, char **argv) {
     static const plant honest = {IN(B_Q, -1, -1, 0, 1), .says = ""};
-    sinkproof_model *model = open_model("synthetic:tiny");
+    sinkproof_model *model = open_model(TWO_LAYERS), *deep = open_model("synthetic:tiny");
     omp_set_num_threads(1);
     for (size_t i = argc > 1 ? strtoul(argv[1], NULL, 10) : 0; i < PLANTS; i++) {
-        try_plant(model, &plants[i], i % 2 == 0 ? "f32" : "openai-bf16", 7 + i % 3);
-        if (argc > 1) try_plant(model, &plants[i], i % 2 == 1 ? "f32" : "openai-bf16", 8 + i % 3);
+        const sinkproof_model *of = i == PLANTS - 1 ? deep : model;
+        try_plant(of, &plants[i], i % 2 == 0 ? "f32" : "openai-bf16", 7 + i % 3);
+        if (argc > 1) try_plant(of, &plants[i], i % 2 == 1 ? "f32" : "openai-bf16", 8 + i % 3);
     }
     sinkproof_trace *trace = run(model, &honest, "f32", 5);
     sinkproof_error error = {{0}};
@@ -244,6 +245,7 @@ int main(int argc, char **argv) {
     sinkproof_diagnosis_free(&d);
     sinkproof_judgement_free(&j);
     sinkproof_trace_close(trace);
+    sinkproof_model_close(deep);
     sinkproof_model_close(model);
     return tap_done();
 }

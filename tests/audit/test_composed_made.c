@@ -368,8 +368,9 @@ static const plant plants[] = {
 enum { PLANTS = sizeof plants / sizeof plants[0] };
 
 // The factors of three layers, and the rule that they follow.
-static void try_layers(const sinkproof_model *model) {
+static void try_layers(void) {
     static const plant p = {AT("A13"), .change = by_layer, .by = 1};
+    sinkproof_model *model = open_model("synthetic:tiny");
     sinkproof_error error = {{0}};
     sinkproof_policy stated;
     sinkproof_judgement j;
@@ -391,10 +392,11 @@ static void try_layers(const sinkproof_model *model) {
     sinkproof_diagnosis_free(&d);
     sinkproof_judgement_free(&j);
     sinkproof_trace_close(trace);
+    sinkproof_model_close(model);
 }
 
 int main(int argc, char **argv) {
-    sinkproof_model *model = open_model("synthetic:tiny");
+    sinkproof_model *model = open_model(TWO_LAYERS);
     omp_set_num_threads(1);
     for (size_t i = argc > 1 ? strtoul(argv[1], NULL, 10) : 0; i < PLANTS; i++) {
         bool wide = plants[i].f32 || i % 2 == 0;
@@ -402,7 +404,7 @@ int main(int argc, char **argv) {
         if (argc > 1 && !plants[i].f32)
             try_plant(model, &plants[i], wide ? "openai-bf16" : "f32", 8 + i % 3);
     }
-    try_layers(model);
+    try_layers();
     sinkproof_model_close(model);
     return tap_done();
 }

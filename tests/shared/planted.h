@@ -228,10 +228,13 @@ static void try_plant(const sinkproof_model *model, const plant *p, const char *
     sinkproof_trace_close(trace);
 }
 
-// Tries each plant in the tiny model, or those from number argv[1] on; in bfloat16 every other one
+// Layers of both kinds, with a window and without.
+#define TWO_LAYERS "synthetic:tiny,layers=2"
+
+// Tries each plant in a tiny model, or those from number argv[1] on; in bfloat16 every other one
 // that need not be in float32. Returns the program's exit code.
 static inline int try_plants(const plant *plants, size_t n, int argc, char **argv) {
-    sinkproof_model *model = open_model("synthetic:tiny");
+    sinkproof_model *model = open_model(TWO_LAYERS);
     omp_set_num_threads(1);
     for (size_t i = argc > 1 ? strtoul(argv[1], NULL, 10) : 0; i < n; i++)
         try_plant(model, &plants[i], plants[i].f32 || i % 2 == 0 ? "f32" : "openai-bf16",
