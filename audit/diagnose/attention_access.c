@@ -20,9 +20,9 @@ static size_t first_by_definition(const key_table *t, size_t row) {
     return window > 0 && row + 1 > window ? row + 1 - window : 0;
 }
 
-// Rows that fail, in their order: the table has them so.
+// The positions of rows that fail, in their order: the table has them so.
 static size_t failing_row(const key_table *t, size_t r) {
-    return t->rows[r].row;
+    return t->view->begin + t->rows[r].row;
 }
 
 // ---- cuts of the sequence

@@ -164,7 +164,8 @@ static const attention_guesses *guesses_at(composing *c) {
                                 .n = c->n,
                                 .v = c->v,
                                 .lo = c->lo,
-                                .hi = c->hi};
+                                .hi = c->hi,
+                                .prefix = s->trials.suspect.prefix};
     if (s->guessed != c->place) attention_forget_guesses(s);
     s->guessed = c->place;
     if (s->guesses[c->point] != NULL) return s->guesses[c->point];

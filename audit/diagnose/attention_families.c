@@ -196,7 +196,7 @@ static void guess_queries(hunt *h, const family_arguments *of) {
     for (m.query_by = -8; m.query_by <= 8; m.query_by++)
         if (m.query_by != 0) hunt_offer(h, &m);
     m = defined, m.transposed = true;
-    if (h->view->plain && h->view->from == 0) hunt_offer(h, &m);
+    if (h->view->plain && h->view->begin == 0) hunt_offer(h, &m);
 }
 
 static void guess_heads(hunt *h, const family_arguments *of) {
@@ -313,7 +313,7 @@ static void guess_merged_passes(hunt *h, const family_arguments *of) {
     (void)of;
     for (m.part = 1; m.part < h->view->keys && h->view->plain; m.part = hunt_next_size(m.part))
         for (int first = 0; first < 2; first++) {
-            m.part_begin = first ? h->view->first_row : m.part;
+            m.part_begin = first ? attention_first_failing(h->view) : m.part;
             if (m.part_begin == 0 || (first && m.part_begin == m.part)) continue;
             offer_merges(h, &m);
             offer_means(h, &m);

@@ -40,8 +40,8 @@ void guess_first_key(hunt *h, const family_arguments *of) {
     sinkproof_attending m = defined;
     for (m.from = 1; m.from + 1 < h->view->keys; m.from = hunt_next_size(m.from)) {
         m.first_row = 0, hunt_offer(h, &m);
-        if (!h->view->plain) continue;
-        m.first_row = m.from, hunt_offer(h, &m);
+        m.first_row = attention_row_from(h->view, m.from);
+        if (h->view->plain && m.first_row > 0) hunt_offer(h, &m);
     }
     m.first_row = 0, m.from = h->view->keys, hunt_offer(h, &m);
 }
@@ -77,7 +77,7 @@ static void offer_tilings(hunt *h, size_t first, size_t rows) {
 }
 
 void guess_tiles(hunt *h, const family_arguments *of) {
-    size_t keys = h->view->keys, begin = h->view->first_row;
+    size_t keys = h->view->keys, begin = attention_first_failing(h->view);
     (void)of;
     for (size_t rows = 2; rows < keys; rows = hunt_next_size(rows)) {
         offer_tilings(h, rows, rows);

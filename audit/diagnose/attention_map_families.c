@@ -30,7 +30,7 @@ void guess_orders(hunt *h, const family_arguments *of) {
 // The buffer of all rows, or each whole page of some.
 void guess_layouts(hunt *h, const family_arguments *of) {
     sinkproof_attending m = read_new(of);
-    if (!h->view->plain) return;
+    if (!h->view->plain || h->view->from > 0) return;
     m.read.map = SINKPROOF_MAP_LAYOUT;
     for (m.read.unit = of->spared ? 2 : 0; m.read.unit < h->view->keys;
          m.read.unit = m.read.unit == 0 ? 2 : 2 * m.read.unit)

@@ -55,7 +55,7 @@ static void add_passes(pass_search *s, size_t first, size_t rows, size_t single)
 // A prompt and single tokens; passes of one length; the same and then single tokens; and passes
 // whose first one has another length. The simplest come first.
 static void list_passes(pass_search *s) {
-    size_t n = s->h->view->n, at = s->h->view->first_row;
+    size_t n = s->h->view->keys, at = attention_first_failing(s->h->view);
     s->passes[s->n_passes++] = (sinkproof_row_passes){n, n, n}; // all rows are one pass
     for (size_t back = 0; back < at && back <= 32; back++) add_passes(s, at - back, 1, at - back);
     for (size_t rows = 2; rows < n; rows++) add_passes(s, rows, rows, n);
@@ -86,8 +86,10 @@ static void try_sights(pass_search *s, const sinkproof_row_passes *p) {
             m.passes.cached = (sinkproof_pass_sight)cached;
             m.passes.own = (sinkproof_pass_sight)own;
             m.first_row = 0, try_rule(s, &m);
-            m.first_row = p->first; // or in all passes but the first
-            if (own != SINKPROOF_SIGHT_DEFINED && p->first < s->h->view->n) try_rule(s, &m);
+            m.first_row =
+                attention_row_from(s->h->view, p->first); // or in all passes but the first
+            bool later = m.first_row > 0 && p->first < s->h->view->keys;
+            if (own != SINKPROOF_SIGHT_DEFINED && later) try_rule(s, &m);
         }
     if (s->h->view->layer_window == 0) return;
     m.first_row = 0, m.passes.cached = SINKPROOF_SIGHT_LOCAL_WINDOW;
@@ -100,9 +102,9 @@ static void try_elsewhere(pass_search *s, const sinkproof_row_passes *p) {
     static const sinkproof_pass_sight owns[] = {SINKPROOF_SIGHT_NONE, SINKPROOF_SIGHT_OWN,
                                                 SINKPROOF_SIGHT_DEFINED};
     sinkproof_attending m = defined;
-    size_t n = s->h->view->n;
+    size_t n = s->h->view->keys;
     m.cache = (sinkproof_cache_read){.kind = SINKPROOF_CACHE_PASSES, .times = 1};
-    m.passes.of = *p, m.first_row = p->first;
+    m.passes.of = *p, m.first_row = attention_row_from(s->h->view, p->first);
     for (int before = 0; before < 2; before++)
         for (m.passes.number = before; m.passes.number < (before ? 17 : n); m.passes.number++)
             for (size_t i = 0; i < sizeof owns / sizeof owns[0]; i++) {
@@ -120,7 +122,7 @@ static bool has_number(sinkproof_slots slots) {
 
 static void try_slots(pass_search *s, const sinkproof_row_passes *p) {
     sinkproof_attending m = defined;
-    size_t n = s->h->view->n;
+    size_t n = s->h->view->keys;
     m.cache = (sinkproof_cache_read){.kind = SINKPROOF_CACHE_PASSES, .times = 1};
     m.passes.of = *p;
     for (int slots = SINKPROOF_SLOTS_RING; slots < SINKPROOF_SLOT_KINDS; slots++)
@@ -144,7 +146,8 @@ static void try_empty_slots(pass_search *s) {
     sinkproof_attending m = defined;
     m.zero_keys = 1, m.first_row = s->h->view->first_row;
     for (int kind = SINKPROOF_EMPTY_TAIL; kind <= SINKPROOF_EMPTY_NEXT; kind++)
-        for (m.summing.unit = 2; m.summing.unit < s->h->view->n && m.first_row > 0;
+        for (m.summing.unit = 2;
+             m.summing.unit < s->h->view->keys && attention_first_failing(s->h->view) > 0;
              m.summing.unit++)
             m.summing.empty = (sinkproof_empty_slots)kind, try_rule(s, &m);
 }
@@ -165,7 +168,7 @@ static void try_rules(pass_search *s, size_t n, sinkproof_attending *rules) {
 // The window of a row of a tile, rounded to whole blocks of keys where that reads other keys.
 static void try_rounded_windows(pass_search *s) {
     sinkproof_attending m = defined;
-    size_t n = s->h->view->n;
+    size_t n = s->h->view->keys;
     for (m.row_tile = 2; m.row_tile < n && s->h->view->layer_window > 0; m.row_tile++)
         for (int end = 0; end < 2; end++) {
             sinkproof_attending plain = defined;
@@ -183,7 +186,7 @@ static void try_rounded_windows(pass_search *s) {
 // first and a second one; these and then single tokens. Returns how many.
 static size_t cached_passes(const hunt *h, const sinkproof_attending *how,
                             sinkproof_row_passes passes[CACHED_PASSES]) {
-    size_t n = h->view->n, at = h->view->first_row, count = 0;
+    size_t n = h->view->keys, at = attention_first_failing(h->view), count = 0;
     passes[count++] = (sinkproof_row_passes){0, 0, 0};
     if (!how->read.spared || !h->view->plain || at < 2) return count;
     passes[count++] = (sinkproof_row_passes){at, at, n};

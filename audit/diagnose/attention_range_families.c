@@ -12,10 +12,10 @@ static const sinkproof_attending defined = SINKPROOF_ATTENDING;
 
 // The begins that the first row that fails tells; returns how many.
 static size_t range_begins(const attention_view *v, size_t begin[2]) {
-    size_t n = 0;
-    if (!v->plain || v->first_row == 0) return 0;
-    begin[n++] = v->first_row;
-    if (v->first_row > 1) begin[n++] = v->first_row - 1;
+    size_t n = 0, at = attention_first_failing(v);
+    if (!v->plain || at == 0) return 0;
+    begin[n++] = at;
+    if (at > 1) begin[n++] = at - 1;
     return n;
 }
 
@@ -80,7 +80,8 @@ void guess_range_reads(hunt *h, const family_arguments *of) {
     }
     // the first keys of all, as later passes read them
     m.cache.first = 0;
-    for (m.cache.count = 4; m.cache.count < h->view->first_row && begins > 0; m.cache.count += 4)
+    size_t at = attention_first_failing(h->view);
+    for (m.cache.count = 4; m.cache.count < at && begins > 0; m.cache.count += 4)
         if (m.cache.count <= MOST_FIRST) offer_reads(h, &m);
     for (size_t size = 4; size < n && h->view->plain; size *= 2)
         for (size_t page = 0; (page + 1) * size < n && n / size <= 64; page++) {

@@ -22,6 +22,8 @@ typedef struct attention_point {
     sinkproof_trace_point point;
     size_t layer, n; // n: tokens
     const double *v, *lo, *hi;
+    // keys and values of the tokens before the trace that it names; NULL: unknown
+    const struct judge_prefix *prefix;
 } attention_point;
 
 typedef struct attention_guess {
@@ -105,7 +107,8 @@ typedef struct attention_view {
     // sequence, a row's in one of several
     size_t columns, from;
     size_t keys;         // the most of one sequence
-    bool plain;          // one sequence from position 0: a row's number is its position
+    bool plain;          // one sequence: a row's position is its number behind that of row 0
+    size_t begin;        // the position of row 0; 0 where rows have none in common
     size_t layer_window; // 0: the layer has none
     double *q_nhd, *k_cgd, *v_cgd, *sink_lh;
     double largest_q, largest_k, largest_v; // sizes
@@ -125,6 +128,14 @@ typedef struct attention_view {
 // *there: the trace has what is needed, and some query fails. Returns false if memory runs out.
 bool attention_view_open(const attention_point *of, attention_view *view, bool *there);
 void attention_view_close(attention_view *view);
+// The position of the first row that fails, in a plain view.
+static inline size_t attention_first_failing(const attention_view *view) {
+    return view->begin + view->first_row;
+}
+// The row at a position, or the first one behind it.
+static inline size_t attention_row_from(const attention_view *view, size_t position) {
+    return position > view->begin ? position - view->begin : 0;
+}
 // attention_reads.c: makes view->read; returns false if memory runs out.
 bool attention_view_reads(attention_view *view, const sinkproof_read_as *read);
 // A row of a head of what view->read reads otherwise: of queries, keys or values.

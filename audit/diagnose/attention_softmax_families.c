@@ -119,7 +119,8 @@ void guess_trees(hunt *h, const family_arguments *of) {
     (void)of;
     m.cache.kind = SINKPROOF_CACHE_TREE, m.cache.times = 0;
     for (m.cache.first = 1;
-         m.cache.first + 2 < h->view->keys && m.cache.first <= h->view->first_row; m.cache.first++)
+         m.cache.first + 2 < h->view->keys && m.cache.first <= attention_first_failing(h->view);
+         m.cache.first++)
         for (m.cache.count = 2; m.cache.count <= 4 && h->view->plain; m.cache.count++) {
             m.cache.by = 0, hunt_offer(h, &m);
             m.cache.by = (ptrdiff_t)h->view->layer_window;

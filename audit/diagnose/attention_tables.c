@@ -55,7 +55,8 @@ static double score_at(const attention_view *v, size_t head, size_t row, size_t 
 }
 
 static bool is_seen(const attention_view *v, size_t row, size_t key) {
-    return key <= row && (v->layer_window == 0 || key + v->layer_window > row);
+    size_t own = v->begin + row;
+    return key <= own && (v->layer_window == 0 || key + v->layer_window > own);
 }
 
 // The half-width of an element, or what its format leaves open.
@@ -97,7 +98,7 @@ static void add_head(const attention_view *v, count_fit *f, size_t head, size_t 
     double b = v->sink_lh[v->of->layer * v->heads + head], top = fmax(b, 0), sum;
     for (size_t s = 0; s < n; s++) {
         f->e_s[s] = score_at(v, head, row, s);
-        if (s <= row) top = fmax(top, f->e_s[s]);
+        if (s <= v->begin + row) top = fmax(top, f->e_s[s]);
     }
     double sink = exp(b - top);
     sum = sink;
@@ -236,7 +237,9 @@ bool key_table_open(const attention_view *view, key_table *t, bool *there) {
                        .e_s = vectors + 4 * all};
         mark_rows(view, fails);
         choose_rows(view, fails, t);
-        for (size_t i = 1; i < view->n; i++) t->turns[i] = fails[i] != fails[i - 1];
+        size_t at = view->begin; // a pass may begin with the trace
+        for (size_t i = 0; i < view->n; i++)
+            t->turns[at + i] = i > 0 ? fails[i] != fails[i - 1] : at > 0 && fails[i];
         *there = t->n_failing > 0 && fit_rows(t, &f);
     }
     free(fails);
@@ -250,22 +253,24 @@ void key_table_close(key_table *t) {
     t->of_rk = NULL;
 }
 
-// How often a row reads each key, and keys of zeros; in the order of the keys the tokens.
+// How often the row at a position reads each key, and keys of zeros; in the order of the keys the
+// tokens.
 typedef struct read_row {
     short counts[TABLE_KEYS + 1], tokens[TABLE_KEYS];
 } read_row;
 
-static void read_keys(const key_table *t, size_t row, const sinkproof_attending *how,
+static void read_keys(const key_table *t, size_t own, const sinkproof_attending *how,
                       read_row *out) {
     const attention_view *v = t->view;
     const sinkproof_sight sight = {v->columns, v->config->window, v->layer_window};
     size_t first, end;
     memset(out, 0, sizeof *out);
     for (size_t j = 0; t->of_tokens && j < t->n; j++) out->tokens[j] = TOKEN_OPEN;
-    if (!sinkproof_attending_is_at(how, v->first_head, row)) how = &sinkproof_attending_as_defined;
-    sinkproof_attending_seen(how, &sight, row, &first, &end);
+    if (!sinkproof_attending_is_at(how, v->first_head, own - v->begin))
+        how = &sinkproof_attending_as_defined;
+    sinkproof_attending_seen(how, &sight, own, &first, &end);
     for (size_t j = first; j < end; j++) {
-        sinkproof_key_read read = sinkproof_attending_key(how, &sight, row, first, j);
+        sinkproof_key_read read = sinkproof_attending_key(how, &sight, own, first, j);
         out->tokens[j] = read.zero_key ? TOKEN_NONE : (short)read.key;
         out->counts[read.zero_key ? t->n : read.key] += (short)read.times;
     }
@@ -275,7 +280,7 @@ static void read_keys(const key_table *t, size_t row, const sinkproof_attending 
 static bool row_holds(const key_table *t, size_t r, const sinkproof_attending *how) {
     const short *as = t->of_rk + r * (t->n + 1);
     read_row row;
-    read_keys(t, t->rows[r].row, how, &row);
+    read_keys(t, t->view->begin + t->rows[r].row, how, &row);
     const short *is = t->of_tokens ? row.tokens : row.counts;
     for (size_t s = 0; s < t->n + !t->of_tokens; s++)
         if (as[s] != COUNT_OPEN && is[s] != as[s] && (!t->of_tokens || is[s] != TOKEN_OPEN))
@@ -292,8 +297,8 @@ bool key_table_holds(const key_table *t, const sinkproof_attending *how) {
 bool key_table_same(const key_table *t, const sinkproof_attending *a,
                     const sinkproof_attending *b) {
     read_row x, y;
-    for (size_t row = 0; row < t->view->n; row++) {
-        read_keys(t, row, a, &x), read_keys(t, row, b, &y);
+    for (size_t own = t->view->begin; own < t->n; own++) {
+        read_keys(t, own, a, &x), read_keys(t, own, b, &y);
         if (memcmp(x.counts, y.counts, sizeof x.counts) != 0) return false;
     }
     return true;

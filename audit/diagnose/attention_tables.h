@@ -24,7 +24,8 @@ typedef struct key_table {
     size_t n, n_rows, n_failing; // n: keys
     bool of_tokens;              // at A6: each row has the token that is read for each key
     key_row rows[TABLE_ROWS];
-    uint8_t turns[TABLE_KEYS]; // where a row fails and the one before it does not, or the opposite
+    // by position: where a row fails and the one before it does not, or the opposite
+    uint8_t turns[TABLE_KEYS];
     // [rows, n + 1]: the counts of the keys and of keys of zeros; or the tokens
     short *of_rk;
 } key_table;

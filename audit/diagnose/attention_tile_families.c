@@ -57,7 +57,7 @@ void guess_keys_late(hunt *h, const family_arguments *of) {
     size_t n = h->view->keys;
     m.cache = (sinkproof_cache_read){.kind = SINKPROOF_CACHE_FIXED, .times = 1, .moved = of->moved};
     m.cache.count = n;
-    size_t last = h->view->plain ? n : 1; // in one sequence alone a row's number is its position
+    size_t last = h->view->plain ? n : 1; // in one sequence alone rows have positions
     for (m.cache.by = -4; m.cache.by <= 4; m.cache.by++)
         for (m.cache.steps = 0; m.cache.steps < last;
              m.cache.steps = m.cache.steps == 0 ? 1 : hunt_next_size(m.cache.steps))

@@ -4,6 +4,7 @@
 // Some queries of a failing point of attention, and the emulation of a supposed mistake there, in
 // binary64.
 #include "audit/diagnose/attention_screen.h"
+#include "audit/judge/judge_prefix.h"
 #include "audit/trace/trace_points.h"
 #include "model/sinks.h"
 #include "proofs/bounds/scaled.h"
@@ -107,12 +108,14 @@ static int compare_misfits(const void *a, const void *b) {
     return x->misfit > y->misfit ? -1 : x->misfit < y->misfit;
 }
 
-// Takes up to `most` of the queries that fail, or of those that do not, evenly.
+// Takes up to `most` of the queries that fail, or of those that do not, evenly; of those whose keys
+// the trace has.
 static void take_samples(attention_view *view, const uint8_t *fails, bool wanted, size_t most) {
     size_t all = view->heads * view->n, there = 0, met = 0, taken = 0;
-    for (size_t at = 0; at < all; at++) there += (fails[at] != 0) == wanted;
+    for (size_t at = 0; at < all; at++)
+        there += (fails[at] != 0) == wanted && reads_known_keys(view, at / view->heads);
     for (size_t at = 0; at < all; at++) {
-        if ((fails[at] != 0) != wanted) continue;
+        if ((fails[at] != 0) != wanted || !reads_known_keys(view, at / view->heads)) continue;
         // rows before heads, so that a part of the samples has every head and every stretch of rows
         if (met++ * most / there < taken || taken == most) continue;
         add_sample(view, at % view->heads, at / view->heads, wanted);
@@ -147,8 +150,10 @@ static bool choose_samples(attention_view *view) {
             add_sample(view, h, view->end_row - 1, false), some++;
     // the rows beside those that fail tell where a cause begins
     for (size_t h = view->first_head; h < view->end_head; h++) {
-        if (view->first_row > 0) add_sample(view, h, view->first_row - 1, false);
-        if (view->end_row < view->n) add_sample(view, h, view->end_row, false);
+        bool first = view->first_row > 0 && reads_known_keys(view, view->first_row - 1);
+        bool last = view->end_row < view->n && reads_known_keys(view, view->end_row);
+        if (first) add_sample(view, h, view->first_row - 1, false);
+        if (last) add_sample(view, h, view->end_row, false);
     }
     free(fails);
     return true;
@@ -156,22 +161,42 @@ static bool choose_samples(attention_view *view) {
 
 // ---- what the trace holds
 
-// The queries; or the keys or values of the trace's tokens, behind those of earlier positions.
+// The sets of keys or values of the tokens before the trace, which are named; NULL: unknown.
+static const sinkproof_honest *named_before(const attention_point *of,
+                                            sinkproof_trace_point point) {
+    const sinkproof_config *c = sinkproof_model_config(of->model);
+    return prefix_sets(of->prefix, c, point, of->layer);
+}
+
+// How many earlier positions have keys or values.
+static size_t count_before(const attention_point *of, sinkproof_trace_point point) {
+    const sinkproof_tensor *before = sinkproof_trace_before(of->trace, point, of->layer);
+    if (named_before(of, point) != NULL) return sinkproof_trace_first(of->trace);
+    return before != NULL ? before->shape[0] : 0;
+}
+
+// The queries; or the keys or values of the trace's tokens, behind those of earlier positions:
+// those that the trace has, and before them those of tokens that it names.
 static double *read_tensor(const attention_view *view, sinkproof_trace_point point,
                            sinkproof_point at, size_t heads) {
     const sinkproof_trace *trace = view->of->trace;
     const sinkproof_tensor *tensor = sinkproof_trace_find(trace, point, view->of->layer);
+    bool queries = point == TRACE_A4_Q;
     const sinkproof_tensor *before =
-        point == TRACE_A4_Q ? NULL : sinkproof_trace_before(trace, point, view->of->layer);
+        queries ? NULL : sinkproof_trace_before(trace, point, view->of->layer);
+    const sinkproof_honest *named = named_before(view->of, point);
     const sinkproof_policy *policy = view->of->policy;
-    size_t each = heads * view->dim, earlier = before != NULL ? before->shape[0] * each : 0;
-    size_t count = earlier + view->n * each;
+    size_t each = heads * view->dim, given = before != NULL ? before->shape[0] * each : 0;
+    size_t earlier = queries ? 0 : count_before(view->of, point) * each;
+    size_t count = earlier + view->n * each, from = earlier - given;
     sinkproof_honest *x = tensor != NULL ? malloc(count * sizeof *x) : NULL;
     double *out = x != NULL ? malloc(count * sizeof *out) : NULL;
     sinkproof_setting s = sinkproof_setting_for(policy, count, 1e-9);
     for (size_t i = 0; out != NULL && i < count; i++)
-        x[i] = sinkproof_exact_set(i < earlier ? sinkproof_tensor_value(before, i)
-                                               : sinkproof_tensor_value(tensor, i - earlier));
+        x[i] = i < from
+                   ? named[i]
+                   : sinkproof_exact_set(i < earlier ? sinkproof_tensor_value(before, i - from)
+                                                     : sinkproof_tensor_value(tensor, i - earlier));
     if (out != NULL &&
         !sinkproof_honest_scaled(&s, at, policy->at[at], count / each, heads, view->dim, x)) {
         free(out);
@@ -230,14 +255,12 @@ bool attention_view_open(const attention_point *of, attention_view *view, bool *
     *there = *there && !sinkproof_trace_is_apart(of->trace);
     if (!*there) return true;
     size_t begin = sinkproof_trace_first(of->trace);
-    const sinkproof_tensor *keys = sinkproof_trace_before(of->trace, TRACE_A4_K, of->layer);
-    const sinkproof_tensor *values = sinkproof_trace_before(of->trace, TRACE_A2_V, of->layer);
-    size_t earlier = keys != NULL ? keys->shape[0] : 0;
     // keys and values are known from one position on
-    *there = earlier == (values != NULL ? values->shape[0] : 0);
+    size_t earlier = count_before(of, TRACE_A4_K);
+    *there = earlier == count_before(of, TRACE_A2_V);
     if (!*there) return true;
     view->columns = view->keys = begin + of->n, view->from = begin - earlier;
-    view->plain = begin == 0 && sinkproof_trace_sequences(of->trace) == 1;
+    view->plain = sinkproof_trace_sequences(of->trace) == 1, view->begin = begin;
     if (sinkproof_trace_sequences(of->trace) > 1) view->keys = longest_sequence(of->trace);
     view->groups = c->n_kv_heads, view->dim = c->head_dim;
     view->width = of->point == TRACE_A11 ? c->head_dim : view->columns + (of->point == TRACE_A9);

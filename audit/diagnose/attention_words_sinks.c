@@ -24,8 +24,8 @@ static void say_parts(cause_words *w) {
         break;
     case SINKPROOF_PARTS_OF_PASS:
         say_cause(w,
-                  "the prefix in the cache and the query's own pass (the second begins at row %zu, "
-                  "each has %s)",
+                  "the prefix in the cache and the query's own pass (the second begins at position "
+                  "%zu, each has %s)",
                   w->how->part_begin, sinkproof_counted(part, "row").text);
         break;
     case SINKPROOF_PARTS_ONE:

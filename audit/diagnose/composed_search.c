@@ -18,8 +18,11 @@ static bool see_point(composing *c, seen_sets *seen) {
     sinkproof_judgement again;
     sinkproof_stretch_to(s->stretch, s->config, s->suspect.policy, s->suspect.trace, c->point,
                          c->report->layer, true);
-    const sinkproof_judge_options how = {
-        .rate = s->suspect.rate, .stretch = s->stretch, .witness = see_sets, .witnessing = seen};
+    const sinkproof_judge_options how = {.rate = s->suspect.rate,
+                                         .stretch = s->stretch,
+                                         .prefix = s->suspect.prefix,
+                                         .witness = see_sets,
+                                         .witnessing = seen};
     if (!sinkproof_judge(s->suspect.model, s->suspect.trace, s->suspect.policy, &how, &again,
                          s->error))
         return false;

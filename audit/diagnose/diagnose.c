@@ -371,6 +371,17 @@ static bool diagnose_places(search *s) {
     return fine;
 }
 
+// Notes the findings about points that are undecided in part.
+static void note_open_points(const place_trials *s, sinkproof_diagnosis *d) {
+    for (size_t i = 0; i < d->n; i++)
+        for (size_t r = 0; r < s->j->n_reports; r++) {
+            const sinkproof_point_report *report = &s->j->reports[r];
+            diagnosed_finding *f = &d->findings[i];
+            bool here = f->layers[report_place(s, report)] && f->points >> report->point & 1;
+            f->open = f->open || (here && report->undecided > 0);
+        }
+}
+
 bool sinkproof_diagnose(const sinkproof_model *model, const sinkproof_trace *trace,
                         const sinkproof_judgement *judgement,
                         const sinkproof_diagnose_options *options, sinkproof_diagnosis *diagnosis,
@@ -385,7 +396,8 @@ bool sinkproof_diagnose(const sinkproof_model *model, const sinkproof_trace *tra
     search s = {.trials = {.suspect = {.model = model,
                                        .trace = trace,
                                        .policy = &judgement->policy,
-                                       .rate = o.rate},
+                                       .rate = o.rate,
+                                       .prefix = judgement->prefix},
                            .config = sinkproof_model_config(model),
                            .j = judgement,
                            .options = &o,
@@ -402,6 +414,7 @@ bool sinkproof_diagnose(const sinkproof_model *model, const sinkproof_trace *tra
         if (diagnosis->findings[i].n_alike > 1)
             fine = diagnose_prefer_everywhere(&s.trials, &diagnosis->findings[i]);
     findings_prefer_common(diagnosis);
+    note_open_points(&s.trials, diagnosis);
     fine = fine && composed_say_layers(&s);
     if (fine && o.progress != NULL) o.progress(o.context, 1);
     diagnosis->tried = s.trials.tried;

@@ -57,6 +57,7 @@ typedef struct diagnosed_finding {
     size_t n_alike, more_alike; // listed, and further ones
     // tokens at which the mistakes act; the others are right. end 0: all tokens
     sinkproof_rows rows;
+    bool open; // some elements of these points are undecided: they read what the trace lacks
     mistakes_together alike[DIAGNOSE_MOST_ALIKE];
     size_t common; // the same number: findings whose first explanation is one cause; 0: none
     // The nearest supposition that does not explain the points, and the distance of its farthest

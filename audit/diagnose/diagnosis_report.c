@@ -96,7 +96,7 @@ static void print_explained_head(FILE *out, const sinkproof_diagnosis *d,
         fprintf(out, " at %s %zu alone", row, at->first);
     else if (at->end > 0)
         fprintf(out, " at %ss %zu-%zu alone", row, at->first, at->end - 1);
-    fputs(", every element is inside", out);
+    fprintf(out, ", every element%s is inside", f->open ? " that is decided" : "");
 }
 
 // Prints "one of 15360 elements, which no operation makes: ..."

@@ -152,7 +152,7 @@ static bool judge_supposed(const suspect_engine *suspect, const supposed_engine 
     sinkproof_trace *read = NULL;
     uint8_t *bytes = NULL;
     sinkproof_judge_options how = *asked;
-    how.rate = suspect->rate, how.meaning = &s->meaning;
+    how.rate = suspect->rate, how.meaning = &s->meaning, how.prefix = suspect->prefix;
     if (!sinkproof_region_is_whole(&s->region)) how.region = &s->region;
     if (s->moving.on) how.moving = &s->moving;
     sinkproof_model *view = sinkproof_model_edited(s->model, &s->config, edit_weight, &e);

@@ -14,6 +14,9 @@ typedef struct suspect_engine {
     const sinkproof_trace *trace;
     const sinkproof_policy *policy;
     double rate;
+    // Keys and values of the tokens before the trace, as the engine without mistakes has them;
+    // NULL: unknown.
+    const struct judge_prefix *prefix;
     sinkproof_evidence_variant
         settled; // DECLARED: the roundings that the policy leaves open stay open
     bool call;   // of a kernel, with nothing of the model around it

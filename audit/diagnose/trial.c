@@ -93,6 +93,7 @@ uint8_t *mark_outside_elements(const place_trials *s, const sinkproof_point_repo
                          r->layer, true);
     const sinkproof_judge_options how = {.rate = s->suspect.rate,
                                          .stretch = s->stretch,
+                                         .prefix = s->suspect.prefix,
                                          .marks = marks,
                                          .marked = r->point,
                                          .marked_layer = r->layer};
@@ -249,8 +250,13 @@ static void note_trial_outcome(const place_trials *s, const sinkproof_judgement 
         if (was == NULL) continue;
         t->bounds[r->point] = r->farthest;
         t->outside[r->point] = r->outside;
-        if (was->outside > 0 && r->verdict <= SINKPROOF_VERDICT_WITHIN && r->undecided == 0)
-            t->inside |= point_bit(r->point);
+        t->undecided[r->point] = r->undecided;
+        bool open = r->undecided > 0, was_open = was->undecided > 0 && r->open_nans == 0;
+        bool within = r->verdict <= SINKPROOF_VERDICT_WITHIN ||
+                      (was_open && r->verdict == SINKPROOF_VERDICT_UNDECIDED);
+        if (was->outside == 0 || !within || (open && !was_open)) continue;
+        t->inside |= point_bit(r->point);
+        if (open) t->open |= point_bit(r->point);
     }
 }
 
@@ -289,12 +295,37 @@ static bool try_points_at_place(place_trials *s, size_t place, unsigned points,
     return true;
 }
 
+// Where the trace lacks keys and values of earlier positions, rows that read them are undecided,
+// and stay so. Of those that failed few may become undecided, or the supposition rests on what is
+// not known: then the point is not inside.
+static bool settle_open_points(place_trials *s, size_t place, mistake_trial *t) {
+    for (int p = 0; p < TRACE_POINTS; p++) {
+        enum { FEW = 4 }; // a quarter
+        mistake_trial again = {.what = t->what};
+        bool possible;
+        if ((t->open >> p & 1) == 0) continue;
+        const sinkproof_point_report *r = place_report(s, (sinkproof_trace_point)p, place);
+        if (!failing_rows_find(s, place, (sinkproof_trace_point)p, &again.rows) ||
+            !try_points_at_place(s, place, 1u << p, NULL, &again, &possible))
+            return false;
+        size_t rows = again.rows.end - again.rows.first;
+        size_t elements = report_elements(r) / s->j->n_tokens * rows;
+        if (!possible || FEW * again.undecided[p] > elements) t->inside &= ~(1u << p);
+    }
+    return true;
+}
+
+static bool explains_all(const mistake_trial *t) {
+    return !t->refused && !t->breaks && t->reached != 0 && (t->reached & ~t->inside) == 0;
+}
+
 // A supposition that explains all that it reaches must have evidence; without it, it explains
 // nothing.
 static bool ask_evidence(place_trials *s, size_t place, mistake_trial *t) {
     bool tells = true;
-    bool explains = !t->refused && !t->breaks && t->reached != 0 && (t->reached & ~t->inside) == 0;
-    if (!explains) return true;
+    if (!explains_all(t)) return true;
+    if (!settle_open_points(s, place, t)) return false;
+    if (!explains_all(t)) return true;
     sinkproof_region region = suspect_region(&s->suspect, t->what.n, t->what.mistakes);
     bool within;
     if (!failing_points_in_region(s, place, t->reached, &region, &within)) return false;

@@ -18,9 +18,10 @@ typedef struct mistake_trial {
     bool breaks;         // a point that was inside is now outside
     // would explain the points, but the trace does not show the difference that it makes
     bool blind;
+    unsigned open; // points inside of which some rows are undecided, and were without the mistakes
     // for failing points: the distance of the farthest element
     double bounds[TRACE_POINTS];
-    size_t outside[TRACE_POINTS];
+    size_t outside[TRACE_POINTS], undecided[TRACE_POINTS];
 } mistake_trial;
 
 // The question, and the effort spent on it.

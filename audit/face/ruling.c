@@ -294,8 +294,7 @@ static bool diagnose_outside(trial *t, sinkproof_ruling *r, sinkproof_error *err
     const sinkproof_diagnose_options how = {
         .rate = t->o.rate, .progress = t->o.progress != NULL ? pass_progress : NULL, .context = t};
     t->tried = "diagnosis";
-    // a supposed mistake would be asked of the prefix too
-    if (t->o.no_diagnosis || sinkproof_trace_prefix(t->trace) != NULL) return true;
+    if (t->o.no_diagnosis) return true;
     if (!sinkproof_diagnose(t->model, t->trace, &r->judgement, &how, &r->diagnosis, error))
         return false;
     sinkproof_diagnosis_place(&r->diagnosis, r->judgement.begins, r->judgement.n_sequences);

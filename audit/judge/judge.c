@@ -222,8 +222,8 @@ static void end_pass(judge_pass *pass) {
     sinkproof_model_close(pass->kept);
 }
 
-// A part of the model, or a mistake that is supposed, is asked without the prefix: what reads it is
-// then undecided.
+// A part of the model, or a mistake that is supposed, finds no prefix: what reads it is undecided,
+// unless the options have its sets.
 static bool knows_prefix(const sinkproof_trace *trace, const sinkproof_judge_options *options) {
     bool defined = options->meaning == NULL || options->meaning == &sinkproof_meaning_as_defined;
     return sinkproof_trace_prefix(trace) != NULL && options->stretch == NULL && defined;
@@ -316,11 +316,11 @@ bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
         own.stretch = stretch;
     }
     judge_prefix *prefix = NULL;
-    bool fine =
-        !knows_prefix(trace, options) || find_prefix(model, trace, policy, options, &prefix, error);
+    bool fine = options->prefix != NULL || !knows_prefix(trace, options) ||
+                find_prefix(model, trace, policy, options, &prefix, error);
     fine = fine && begin_pass(&pass, model, trace, policy, &own, judgement, error);
     if (fine) {
-        pass.prefix = prefix;
+        pass.prefix = options->prefix != NULL ? options->prefix : prefix;
         pass.alone = judge_rows_alone(&pass);
         pass.serial = judge_stretch_is_small(&pass);
         fine = judge_all(&pass, error);
@@ -330,7 +330,10 @@ bool sinkproof_judge(const sinkproof_model *model, const sinkproof_trace *trace,
         free(pass.unmoved);
     }
     free(stretch);
-    prefix_free(prefix);
+    if (fine && judgement->first != NULL)
+        judgement->prefix = prefix;
+    else
+        prefix_free(prefix);
     if (!fine) sinkproof_judgement_free(judgement);
     return fine;
 }
@@ -357,5 +360,6 @@ void sinkproof_judgement_free(sinkproof_judgement *judgement) {
     free(judgement->chosen);
     free(judgement->held);
     certified_free(judgement->certified);
+    prefix_free(judgement->prefix);
     *judgement = (sinkproof_judgement){0};
 }

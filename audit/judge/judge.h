@@ -85,6 +85,8 @@ typedef struct sinkproof_layer_range {
     size_t first, end;
 } sinkproof_layer_range;
 
+struct judge_prefix; // judge_prefix.h
+
 typedef struct sinkproof_judgement {
     sinkproof_policy policy;
     double rate; // rate of false alarms, from the options
@@ -113,6 +115,8 @@ typedef struct sinkproof_judgement {
     int32_t *chosen;                 // [layers][n][k]: the engine's experts; -1: unknown
     certified_comparison *certified; // end to end against a file of truth; NULL: none
     sinkproof_layer_range layers;    // that were judged
+    // Where a point is outside: the sets of the prefix that the trace names; else NULL.
+    struct judge_prefix *prefix;
     // [layers + 1][points]: what the trace holds of the other layers, where they are not judged;
     // else NULL.
     uint8_t *held;
@@ -173,6 +177,9 @@ typedef struct sinkproof_judge_options {
     const sinkproof_rows *rows;       // NULL: all rows are compared
     const sinkproof_region *region;   // NULL: all elements are compared
     const sinkproof_moving *moving;   // NULL: nothing is moved
+    // Of the trace, as a judgement has it, for a stretch or another meaning, which find none; NULL:
+    // none.
+    const struct judge_prefix *prefix;
     // Receives 1 for each element of the point `marked` that is outside its set; NULL: not asked
     // for.
     uint8_t *marks;

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright 2026 the sinkproof authors
+"""Mistakes planted in traces of what serving does, which begin behind a prefix: the diagnosis names each as in a trace from
+position 0, whether the trace has the keys and values before it, names their tokens, or says nothing of them.
+
+    ONLY=window python3 tests/audit/test_serving_causes.py       of those whose name has it
+"""
+import json
+import os
+import pathlib
+import re
+import struct
+import sys
+
+sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "shared")]
+from attention_planted import DIM, HEADS, MODEL, N, WINDOW, Query, Run, query, setting  # noqa: E402
+from checkpoints import numbers_of, read, report, run, safetensors, sinkproof  # noqa: E402
+
+BEGIN, PAGE = 28, 4
+
+
+def ints(values):
+    return ("I32", [len(values)], struct.pack(f"<{len(values)}i", *values))
+
+
+def behind(tensors, begin, form):
+    """The rows from position `begin` on: "cache" with the keys and values of all, "named" with the tokens before, or
+    "alone"."""
+    kept = {}
+    for name, (dtype, shape, raw) in tensors.items():
+        point = name.split(".", 1)[-1]
+        if point in ("A6", "A9", "A10"):
+            row = len(raw) // shape[0] // N
+            raw = b"".join(raw[h * N * row + begin * row:(h + 1) * N * row] for h in range(shape[0]))
+            kept[name] = (dtype, [shape[0], N - begin, *shape[2:]], raw)
+        elif form == "cache" and point in ("A4.k", "A2.v"):
+            kept[name] = (dtype, shape, raw)
+        else:
+            kept[name] = (dtype, [N - begin, *shape[1:]], raw[len(raw) // N * begin:])
+    if form == "named":
+        kept["prefix"] = ("I32", [begin], tensors["tokens"][2][:4 * begin])
+    return kept
+
+
+def judged(path, policy="f32"):
+    """(exit, [(points, causes, positions)], the report)"""
+    status, said, _ = sinkproof("judge", MODEL, str(path), "--policy", policy, "--local", "--no-hint", "--json", str(path) + ".json")
+    found = json.loads(pathlib.Path(str(path) + ".json").read_text())["results"][0]["diagnosis"]
+    return status, [(f["points"], ["+".join(ids) for ids in [f["mistakes"], *f["indistinguishable"]]] if f["mistakes"] else [],
+                     f["positions"]) for f in found], said
+
+
+def chosen(name):
+    return re.search(os.environ.get("ONLY", ""), name)
+
+
+# ---- attention: (what is wrong, its layer, what is in the name, forms that tell it)
+
+def keys(of):
+    return query(setting(keys=lambda q: [(j, v, 0.0) for j, v in of(q)]))
+
+
+def windowed(q, width):
+    return [(j, j) for j in range(max(0, q.row - width + 1), q.row + 1)]
+
+
+ATTENTION = {
+    "the window lost": (keys(lambda q: windowed(q, N)), 0, "window-off", ("cache", "named")),
+    "the window one key too wide": (keys(lambda q: windowed(q, WINDOW + 1)), 0, "window-wide", ("cache", "named", "alone")),
+    "the cached keys unread": (keys(lambda q: [(j, j) for j in range(BEGIN, q.row + 1)]), 1, f"passes={BEGIN}|from-key={BEGIN}", ("cache",)),
+    "the last page of the prefix twice": (keys(lambda q: sorted([*windowed(q, N), *((j, j) for j in range(BEGIN - PAGE, BEGIN))])), 1,
+                                          f"twice={BEGIN - PAGE}-{BEGIN - 1}", ("cache",)),
+    "the last page of the prefix unread": (keys(lambda q: [(j, j) for j, _ in windowed(q, N) if not BEGIN - PAGE <= j < BEGIN]), 1,
+                                           f"left-out={BEGIN - PAGE}-{BEGIN - 1}|as-row-{BEGIN - PAGE - 1}@passes={BEGIN}", ("cache",)),
+    "the sink once more": (query(setting(count=2.0)), 0, "sink-counted=2", ("cache", "named", "alone")),
+    "scores without their scale": (query(setting(scale=float(DIM) ** 0.5)), 0, "score-unscaled|score-times=4", ("cache", "named", "alone")),
+    "as it is": (query(lambda q: None), 1, None, ("cache", "named", "alone")),
+}
+
+
+def attention(work):
+    honest, path = Run(work, 7), work / "t.safetensors"
+    for text, (wrong, layer, name, forms) in ATTENTION.items():
+        if not chosen(text):
+            continue
+        honest.trace(path, layer, wrong)
+        tensors, metadata = read(path)
+        for form in forms:
+            path.write_bytes(safetensors(behind(tensors, BEGIN, form), metadata))
+            status, told, said = judged(path)
+            alone = len(told) == 1 and any(re.search(name, one) for one in told[0][1]) if name else not told
+            open_ = form == "alone" and name is not None
+            alone = alone and ("every element that is decided is inside" in said) == open_
+            report((status == 1) == (name is not None) and alone, f"{text}, {form}: {name}, exit {status}, named {told}", [said])
+
+
+def another_prefix(work):
+    """Keys and values of another sequence before the trace's own: told as such, or not at all."""
+    honest, other, path = Run(work, 7), Run(work, 8), work / "t.safetensors"
+    right = [each[1] for each in (honest.k, honest.v)]
+    wrong = [[*theirs[1][:BEGIN * len(ours) // N], *ours[BEGIN * len(ours) // N:]] for ours, theirs in zip(right, (other.k, other.v))]
+    honest.k[1], honest.v[1] = wrong
+    honest.trace(path, 1, query(lambda q: None))
+    honest.k[1], honest.v[1] = right
+    tensors, metadata = read(path)
+    path.write_bytes(safetensors(behind(tensors, BEGIN, "cache"), metadata))
+    status, told, said = judged(path)
+    report(status == 1 and all("foreign" in one for _, causes, _ in told for one in causes),
+           f"the prefix of another sequence is a bug of exit {status}, and has no other cause: {told}", [said])
+
+
+# ---- what needs no prefix
+
+def everywhere(work):
+    """Positions that restart behind the prefix; a factor at a norm."""
+    honest, path = Run(work, 7), work / "t.safetensors"
+    tokens = struct.unpack(f"<{N}i", honest.tensors["tokens"][2])
+    status, _, told = sinkproof("run", MODEL, "--policy", "f32", "--tokens", ",".join(map(str, tokens[BEGIN:])), "--trace", str(work / "anew"))
+    assert status == 0, told
+    anew = read(work / "anew")[0]
+    few = {name: tensor for name, tensor in honest.tensors.items() if re.match(r"tokens|positions|T0|00\.A[1-4](\.|$)", name)}
+    for form in ("cache", "named", "alone"):
+        cut = behind(few, BEGIN, form)
+        for name in ("00.A4.q", "00.A4.k"):
+            dtype, shape, raw = cut[name]
+            cut[name] = (dtype, shape, raw[:len(raw) - len(anew[name][2])] + anew[name][2])
+        path.write_bytes(safetensors(cut, honest.metadata))
+        status, told, said = judged(path)
+        report(status == 1 and [(points[0], *causes) for points, causes, _ in told] == [("00.A4.q", "A4.q-positions-other"), ("00.A4.k", "A4.k-positions-other")]
+               and f"0 to {N - BEGIN - 1} at positions {BEGIN}-{N - 1}" in said,
+               f"positions that restart behind the prefix, {form}: exit {status}, named {told}", [said])
+        cut = behind(few, BEGIN, form)
+        dtype, shape, raw = cut["00.A1"]
+        cut["00.A1"] = (dtype, shape, struct.pack(f"<{len(raw) // 4}f", *(1.5 * x for x in numbers_of(dtype, raw))))
+        path.write_bytes(safetensors({name: cut[name] for name in cut if not re.match(r"00\.A[234]", name)}, honest.metadata))
+        status, told, said = judged(path)
+        report(status == 1 and len(told) == 1 and told[0][0] == ["00.A1"] and any("1.5" in one for one in told[0][1]),
+               f"a norm 1.5 times too large, {form}: exit {status}, named {told}", [said])
+
+
+sys.exit(run(attention, another_prefix, everywhere))
