@@ -5,6 +5,7 @@
 // that depends on the distance between query and key alone. Least squares over the heads and keys
 // give the numbers; rules of the position are compared with them.
 #include "audit/diagnose/composed_made.h"
+#include "audit/diagnose/composed_score_rules.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -68,63 +69,23 @@ static bool try_numbers(const operation *o, bool by_distance, const double *tabl
     return made.table != NULL && composing_try_made(o, &made);
 }
 
-// The factors of a rule of the position; `number` is its parameter.
-typedef enum rule { LOG_OF_POSITION, LOG_OF_BLOCKS, ROOT_OF_POSITION, RULES } rule;
-static double ruled(rule r, double number, double scale, size_t i) {
-    double at = (double)i;
-    switch (r) {
-    case LOG_OF_POSITION:
-        return at > number ? log(at) / log(number) : 1;
-    case LOG_OF_BLOCKS:
-        return 1 + scale * log(floor((at + 1) / number) + 1);
-    case ROOT_OF_POSITION:
-        return scale / sqrt(at + 1);
-    case RULES:
-        break;
-    }
-    return 1;
-}
-
-static bool is_ruled(const composing *c, const double *table, rule r, double number, double scale) {
-    bool all = true;
-    for (size_t i = 1; i < c->n && all; i++) // the first score may be any multiple of 0
-        all = fabs(table[2 * i] - ruled(r, number, scale, i)) <= 1e-4 + 4 * c->step;
-    return all;
-}
-
 static bool try_rules(const operation *o, const double *table) {
     composing *c = o->c;
-    char id[64], text[240];
-    size_t last = c->n - 1;
-    for (int r = 0; r < RULES; r++)
-        for (size_t number = 2; number <= c->n / 3 && c->found == NULL; number++) {
-            double of = floor(((double)last + 1) / (double)number) + 1, scale = 1;
-            if (r == LOG_OF_BLOCKS) scale = nearbyint((table[2 * last] - 1) / log(of) * 1e4) / 1e4;
-            if (r == ROOT_OF_POSITION)
-                scale = nearbyint(table[2 * last] * sqrt((double)last + 1) * 1e4) / 1e4;
-            if (r == ROOT_OF_POSITION && number > 2) break;
-            if (scale == 0 || !is_ruled(c, table, (rule)r, (double)number, scale)) continue;
-            if (r == LOG_OF_POSITION)
-                snprintf(text, sizeof text,
-                         "is multiplied by ln(position) / ln(%zu) from position %zu on: the "
-                         "logarithm of the length",
-                         number, number);
-            else if (r == LOG_OF_BLOCKS)
-                snprintf(text, sizeof text,
-                         "is multiplied by 1 + %.4g ln(floor((position + 1) / %zu) + 1): a "
-                         "temperature of the query's position",
-                         scale, number);
-            else
-                snprintf(text, sizeof text,
-                         "is multiplied by %.4g / sqrt(position + 1): by the number of keys",
-                         scale);
-            snprintf(id, sizeof id, "by-position-%d-%zu", r, number);
-            if (!try_numbers(o, false, table, id, text)) return false;
-        }
-    return try_numbers(
-        o, false, table, "by-position",
-        "is multiplied by a number of its own for each query's position, the same in "
-        "all heads");
+    double *of_row = malloc((c->n + 1) * sizeof *of_row);
+    bool fine = of_row != NULL || fail_for_memory(c->s);
+    score_rule rule = {0};
+    for (size_t i = 0; fine && i < c->n; i++) of_row[i] = table[2 * i];
+    while (fine && c->found == NULL && score_rule_next(c->n, 1e-4 + 4 * c->step, of_row, &rule)) {
+        char text[200];
+        snprintf(text, sizeof text, "is multiplied by %s", rule.text);
+        fine = try_numbers(o, false, table, rule.id, text);
+    }
+    free(of_row);
+    return fine &&
+           try_numbers(
+               o, false, table, "by-position",
+               "is multiplied by a number of its own for each query's position, the same in "
+               "all heads");
 }
 
 bool compose_score_tables(composing *c) {

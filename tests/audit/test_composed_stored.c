@@ -58,13 +58,13 @@ static void keys_in_pages(shown *s, double by) {
     attend_scores(s, pages, by);
 }
 static void values_in_pages(shown *s, double by) {
-    attend(s, NULL, pages, by);
+    attend_with(s, NULL, pages, NULL, by);
 }
 static void keys_by_channel(shown *s, double by) {
     attend_scores(s, channels, by);
 }
 static void values_in_groups(shown *s, double by) {
-    attend(s, NULL, groups, by);
+    attend_with(s, NULL, groups, NULL, by);
 }
 static void both_in_e4m3(shown *s, double by) {
     attend_scores(s, first_scale, by);

@@ -45,33 +45,40 @@ static inline void attend_scores(shown *s, remake *keys, double by) {
     free(k);
 }
 
-// A11 with other keys and values.
-static inline void attend(shown *s, remake *keys, remake *values, double by) {
+// What becomes of the logits of a query: of the sink, and of the keys up to its own; those that it
+// does not see are -infinity.
+typedef void reweigh(const shown *s, double by, size_t h, size_t i, double *sink, double *z);
+
+// A11 with other keys, values or logits.
+static inline void attend_with(shown *s, remake *keys, remake *values, reweigh *how, double by) {
     const sinkproof_config *c = s->c;
     size_t d = c->head_dim;
     double *k = remade(s, TRACE_A4_K, keys, by), *v = remade(s, TRACE_A2_V, values, by);
-    double *sink_h = malloc(c->n_heads * sizeof *sink_h), *e = malloc(s->n * sizeof *e);
+    double *sink_h = malloc(c->n_heads * sizeof *sink_h), *z = malloc(s->n * sizeof *z);
     sinkproof_matrix sinks = sinkproof_model_slot(s->model, s->layer, SINKPROOF_SINKS);
-    must(sink_h != NULL && e != NULL && sinks.cols == c->n_heads);
+    must(sink_h != NULL && z != NULL && sinks.cols == c->n_heads);
     sinkproof_matrix_row(&sinks, 0, sink_h);
     for (size_t at = 0; at < s->n * c->n_heads; at++) {
         size_t i = at / c->n_heads, h = at % c->n_heads, g = h / (c->n_heads / c->n_kv_heads);
-        double top = sink_h[h], sum;
-        for (size_t j = first_seen(s, i); j <= i; j++)
-            e[j] = score_with(s, k, h, i, j), top = fmax(top, e[j]);
-        sum = exp(sink_h[h] - top);
-        for (size_t j = first_seen(s, i); j <= i; j++) sum += e[j] = exp(e[j] - top);
+        double sink = sink_h[h], top, sum;
+        for (size_t j = 0; j <= i; j++)
+            z[j] = j < first_seen(s, i) ? -INFINITY : score_with(s, k, h, i, j);
+        if (how != NULL) how(s, by, h, i, &sink, z);
+        top = sink;
+        for (size_t j = 0; j <= i; j++) top = fmax(top, z[j]);
+        sum = exp(sink - top);
+        for (size_t j = 0; j <= i; j++) sum += exp(z[j] - top);
         for (size_t q = 0; q < d; q++) {
             double y = 0;
-            for (size_t j = first_seen(s, i); j <= i; j++)
-                y += e[j] / sum * v[(j * c->n_kv_heads + g) * d + q];
+            for (size_t j = 0; j <= i; j++)
+                y += exp(z[j] - top) / sum * v[(j * c->n_kv_heads + g) * d + q];
             s->v[at * d + q] = rounded(s, y);
         }
     }
     free(k);
     free(v);
     free(sink_h);
-    free(e);
+    free(z);
 }
 
 #endif

@@ -43,8 +43,9 @@ typedef struct plant {
     void (*rewrite)(size_t cols, double *row); // or each row of it
     // or row r of matrix e, with the whole stack
     void (*reread)(const sinkproof_matrix *stack, size_t e, size_t r, double *row);
-    bool both; // the weight and the point
-    bool f32;  // under this policy alone
+    bool both;  // the weight and the point
+    bool f32;   // under this policy alone
+    bool fused; // the trace shows neither scores nor weights of attention
     // what the diagnosis must say, of all findings or of this point's alone: the reference computes
     // M9 before it shows M8. What it must not say
     bool alone;
@@ -148,7 +149,10 @@ static sinkproof_trace *run(const sinkproof_model *model, const plant *p, const 
     sinkproof_model *wrong = sinkproof_model_edited(model, config, spoil, &of);
     must(wrong != NULL);
     need(sinkproof_policy_parse(policy, &stated, &error), &error);
-    need(sinkproof_trace_writer_new(NULL, model, &stated, "composed", NULL, N, &writer, &error),
+    const char *points = p->fused ? "T0,A1,A2,A4,A11,A12,A13,M1,M2,M3,M4,M5,M6,M8,M9,M10,M11,M12,"
+                                    "F1,F2"
+                                  : NULL;
+    need(sinkproof_trace_writer_new(NULL, model, &stated, "composed", points, N, &writer, &error),
          &error);
     engine e = {.plant = p,
                 .inner = sinkproof_trace_writer_observer(writer),
