@@ -161,8 +161,10 @@ static sinkproof_honest moved_set(const judge_pass *pass, const sinkproof_settin
     x = sinkproof_honest_mul(x,
                              sinkproof_exact_set(share_at(pass->config, m, shares, pass->n, at)));
     x = sinkproof_honest_add(x, sinkproof_exact_set(m->addend));
-    x = sinkproof_honest_add(x, sinkproof_exact_set(plus_of(m, plus, at)));
-    return x;
+    if (plus == NULL) return x;
+    sinkproof_honest more = sinkproof_exact_set(plus_of(m, plus, at)); // a product, and a sum
+    x = sinkproof_honest_add(x, sinkproof_honest_roundings(s, more, 1));
+    return sinkproof_honest_roundings(s, x, 1);
 }
 
 void change_sets(const sinkproof_setting *s, const sinkproof_change *c, double amax, size_t n,
