@@ -15,21 +15,35 @@ typedef enum domain_join { OWN_MATRIX, ALL_EXPERTS, FUSED } domain_join;
 enum { CODE, ROWS, COLS, JOIN, KEPT, TWICE }; // the numbers; ROWS, COLS: of a block, 0: all
 enum { MOST_WEIGHTS = 1 << 22 };
 
+typedef enum scale_kind {
+    PLAIN,
+    POWER,      // a power of two, rounded up
+    TWO_LEVELS, // rounded to e4m3 under a scale of the tensor's
+    HALF,       // rounded to binary16
+} scale_kind;
+
 // A code, or what stands for one: scales of MXFP4 that are shared.
 typedef struct code {
     const char *id, *text;
     sinkproof_format format;
     double levels, most; // most: the largest code
-    bool power;          // the scale is a power of two, rounded up
+    scale_kind scale;
+    bool down; // ties go to the smaller size
 } code;
 static const code codes[] = {
-    {"e4m3", "e4m3", SINKPROOF_E4M3, 0, 448, false},
-    {"e5m2", "e5m2", SINKPROOF_E5M2, 0, 57344, false},
-    {"int8", "int8", SINKPROOF_REAL, 127, 127, false},
-    {"int4", "int4", SINKPROOF_REAL, 7, 7, false},
-    {"e2m1", "e2m1", SINKPROOF_E2M1, 0, 6, false},
-    {"e4m3-power", "e4m3 (scales that are powers of two)", SINKPROOF_E4M3, 0, 448, true},
-    {"e2m1-power", "e2m1 (scales that are powers of two)", SINKPROOF_E2M1, 0, 6, true},
+    {"e4m3", "e4m3", SINKPROOF_E4M3, 0, 448, PLAIN, false},
+    {"e5m2", "e5m2", SINKPROOF_E5M2, 0, 57344, PLAIN, false},
+    {"int8", "int8", SINKPROOF_REAL, 127, 127, PLAIN, false},
+    {"int4", "int4", SINKPROOF_REAL, 7, 7, PLAIN, false},
+    {"e2m1", "e2m1", SINKPROOF_E2M1, 0, 6, PLAIN, false},
+    {"e4m3-power", "e4m3 (scales that are powers of two)", SINKPROOF_E4M3, 0, 448, POWER, false},
+    {"e2m1-power", "e2m1 (scales that are powers of two)", SINKPROOF_E2M1, 0, 6, POWER, false},
+    {"nvfp4", "e2m1 (scales in e4m3, as in NVFP4)", SINKPROOF_E2M1, 0, 6, TWO_LEVELS, false},
+    {"nvfp4-down", "e2m1 (scales in e4m3, as in NVFP4; ties go down)", SINKPROOF_E2M1, 0, 6,
+     TWO_LEVELS, true},
+    {"e2m1-down", "e2m1 (ties go down)", SINKPROOF_E2M1, 0, 6, PLAIN, true},
+    {"int4-half", "int4 (scales in binary16)", SINKPROOF_REAL, 7, 7, HALF, false},
+    {"int8-half", "int8 (scales in binary16)", SINKPROOF_REAL, 127, 127, HALF, false},
 };
 enum { N_CODES = sizeof codes / sizeof codes[0], LARGEST = N_CODES, SMALLEST };
 
@@ -108,11 +122,16 @@ static bool unit_sizes(const sinkproof_making *of, const dense_product *p, const
 
 // ---- weights
 
-static double rounded(const code *to, double w, double size) {
+static double rounded(const code *to, double w, double size, double all) {
     if (!(size > 0)) return w;
-    double scale = (float)(size / to->most);
-    if (to->power) scale = exp2(ceil(log2(size / to->most)));
+    double scale = (float)(size / to->most), over = (float)(all / (to->most * 448));
+    if (to->scale == POWER) scale = exp2(ceil(log2(size / to->most)));
+    if (to->scale == HALF) scale = sinkproof_round(SINKPROOF_F16, scale);
+    if (to->scale == TWO_LEVELS)
+        scale = (float)(sinkproof_round(SINKPROOF_E4M3, (float)(scale / over)) * over);
+    if (!(scale > 0)) return 0;
     double x = (float)(w / scale);
+    if (to->down) x -= copysign(fabs(x) * 0x1p-26, x);
     x = to->levels > 0 ? fmax(fmin(nearbyint(x), to->levels), -to->levels)
                        : sinkproof_round(to->format, x);
     return (float)(x * scale);
@@ -122,7 +141,7 @@ static double rounded(const code *to, double w, double size) {
 typedef struct reading {
     units u;
     double *size_u;
-    double own, fused; // the largest weight of the matrix itself; of those that are fused
+    double own, fused; // the largest weight of all that are read; of those that are fused
     int kind;
     bool twice, bf16;
 } reading;
@@ -141,7 +160,8 @@ static bool reading_begin(const sinkproof_making *of, const dense_product *p, do
         w->size_u = malloc((all + 1) * sizeof *w->size_u);
         if (w->size_u == NULL || !unit_sizes(of, p, &w->u, w->size_u)) return false;
     }
-    w->own = w->size_u[0];
+    w->own = 0;
+    for (size_t i = 0; i < all; i++) w->own = fmax(w->own, w->size_u[i]);
     w->fused = w->size_u[0];
     return of->numbers[JOIN] != FUSED || fused_largest(of, p->ins, &w->fused);
 }
@@ -164,7 +184,8 @@ static bool read_row(const sinkproof_making *of, const dense_product *p, const r
             w_c[c] = own_c[c] / (double)scale_b[c / 32] * size;
         else {
             const code *to = &codes[w->kind];
-            w_c[c] = rounded(to, w->twice ? rounded(to, own_c[c], w->own) : own_c[c], size);
+            double own = w->twice ? rounded(to, own_c[c], w->own, w->own) : own_c[c];
+            w_c[c] = rounded(to, own, size, w->own);
             if (w->bf16) w_c[c] = sinkproof_round(SINKPROOF_BF16, w_c[c]);
         }
     }
@@ -274,12 +295,16 @@ static bool search_domains(const operation *o, const dense_product *p) {
     if (fine && p->expert_n != NULL) fine = try_codes(o, p, 0, 0, ALL_EXPERTS, "for all experts");
     if (fine)
         fine = try_codes(o, p, 0, 1, OWN_MATRIX, "for each column of a matrix, the wrong axis");
+    if (fine) fine = try_codes(o, p, 1, 0, OWN_MATRIX, "for each row");
     if (fine && scaled)
-        fine = try_codes(o, p, 1, 0, OWN_MATRIX, "for each row") &&
-               try_codes(o, p, 0, 0, OWN_MATRIX, "for each matrix") &&
+        fine = try_codes(o, p, 0, 0, OWN_MATRIX, "for each matrix") &&
                try_codes(o, p, 0, 32, OWN_MATRIX, "for each 32 columns of a matrix");
     for (size_t k = 0; k < sizeof sizes / sizeof sizes[0] && fine; k++) {
         size_t b = sizes[k];
+        if (b >= 16 && p->ins % b == 0 && b < p->ins) {
+            snprintf(whose, sizeof whose, "for each %zu columns of a row", b);
+            fine = try_codes(o, p, 1, b, OWN_MATRIX, whose);
+        }
         if (b >= 16 && b < p->outs && b < 2 * p->ins) {
             snprintf(whose, sizeof whose, "for each block of %zu by %zu", b, b);
             fine = try_codes(o, p, b, b, OWN_MATRIX, whose);
