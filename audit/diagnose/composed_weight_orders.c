@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KIND, ORDER, TILE }; // the numbers
-enum { COLUMNS, MEMORY, TILES };
+enum { KIND, ORDER, TILE, A, B, UNIT }; // the numbers
+enum { COLUMNS, MEMORY, TILES, BLOCKED_ROWS, BLOCKED_COLUMNS };
 
 // How the numbers of a weight stand in memory.
 typedef enum memory_order {
@@ -58,6 +58,14 @@ static size_t memory_place(memory_order order, size_t tile, size_t rows, size_t 
 
 // ---- what is made
 
+// What stands at i where units of each block, a by b, are written in one order and read in the
+// other.
+static size_t blocked_place(const double *numbers, size_t i) {
+    size_t a = (size_t)numbers[A], b = (size_t)numbers[B], unit = (size_t)numbers[UNIT];
+    size_t in = i / unit % (a * b);
+    return i - in * unit + (in % a * b + in / a) * unit;
+}
+
 // The weight that is read at column c of row r. table: the place of each column, or the number of
 // the tile that stands in each, or -1.
 static double weight_read(const double *numbers, const double *table, const dense_product *p,
@@ -67,6 +75,8 @@ static double weight_read(const double *numbers, const double *table, const dens
     if (numbers[KIND] == MEMORY)
         return w_rc[memory_place((memory_order)numbers[ORDER], tile, p->outs, p->ins,
                                  r * p->ins + c)];
+    if (numbers[KIND] == BLOCKED_ROWS) return w_rc[blocked_place(numbers, r) * p->ins + c];
+    if (numbers[KIND] == BLOCKED_COLUMNS) return w_rc[r * p->ins + blocked_place(numbers, c)];
     double from = table[r / tile * across + c / tile];
     if (from < 0) return 0;
     size_t row = (size_t)from / across * tile + r % tile;
@@ -223,6 +233,40 @@ static bool search_memory(const operation *o, const dense_product *p) {
     return fine;
 }
 
+// ---- rows and columns in blocks
+
+static bool try_blocked(const operation *o, const dense_product *p, int kind, size_t a, size_t b,
+                        size_t unit) {
+    made_kind made = {
+        .make = make_reordered,
+        .numbers = {[KIND] = kind, [A] = (double)a, [B] = (double)b, [UNIT] = (double)unit}};
+    const char *what = kind == BLOCKED_ROWS ? "row" : "column";
+    char units[48];
+    if (o->c->found != NULL || !reading_is_near(o, p, made.numbers, NULL)) return true;
+    if (unit > 1)
+        snprintf(units, sizeof units, "groups of %zu", unit);
+    else
+        snprintf(units, sizeof units, "%ss", what);
+    snprintf(made.id, sizeof made.id, "%ss-%zu-by-%zu-of-%zu", what, a, b, unit);
+    snprintf(made.text, sizeof made.text,
+             "is computed with %s in another order of %ss: each block of %zu %ss is %zu by %zu %s, "
+             "written in one order and read in the other (a layout of tiles)",
+             composed_slot_words(o->slots[0]), what, a * b * unit, what, a, b, units);
+    return composing_try_made(o, &made);
+}
+
+static bool search_blocked(const operation *o, const dense_product *p) {
+    bool fine = true;
+    for (int kind = BLOCKED_ROWS; kind <= BLOCKED_COLUMNS; kind++) {
+        size_t size = kind == BLOCKED_ROWS ? p->outs : p->ins;
+        for (size_t unit = 1; unit <= size / 4; unit *= 2)
+            for (size_t a = 2; a * unit <= size / 2; a *= 2)
+                for (size_t b = 2; a * b * unit <= size && fine; b *= 2)
+                    if (size % (a * b * unit) == 0) fine = try_blocked(o, p, kind, a, b, unit);
+    }
+    return fine;
+}
+
 // ---- tiles
 
 enum { MOST_UNKNOWN = 200, EQUATIONS = 4 }; // of a row of tiles; for each unknown
@@ -337,6 +381,6 @@ static bool search_tiles(const operation *o, const dense_product *p) {
 }
 
 bool compose_weight_orders(composing *c) {
-    dense_search *const searches[] = {search_memory, search_columns, search_tiles};
-    return compose_products(c, 3, searches);
+    dense_search *const searches[] = {search_memory, search_columns, search_blocked, search_tiles};
+    return compose_products(c, 4, searches);
 }
