@@ -177,6 +177,7 @@ compose_candidates compose_gates;            // composed_gates.c: the activation
 compose_candidates compose_activations;      // composed_activations.c: by two functions
 compose_candidates compose_shares_of_logits; // composed_routing.c: M4
 compose_candidates compose_choices;          // composed_choices.c: M3
+compose_candidates compose_biased;           // composed_biased.c: the same
 compose_candidates compose_slots;            // M11
 compose_candidates compose_scores;           // composed_scores.c: M4
 compose_candidates compose_logits;           // composed_logits.c: F2

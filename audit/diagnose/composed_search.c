@@ -58,6 +58,7 @@ static compose_candidates *const offers[] = {compose_zeros,
                                              compose_gates,
                                              compose_activations,
                                              compose_choices,
+                                             compose_biased,
                                              compose_frequencies,
                                              compose_ramps,
                                              compose_parameters,
@@ -143,9 +144,9 @@ static bool is_of_attention(compose_candidates *offer) {
 }
 
 // Of experts that are chosen, a few differ, and some rule at some place explains them by chance:
-// one offer alone is asked of them.
+// the offers of choices alone are asked of them.
 static bool is_asked(const composing *c, bool index, compose_candidates *offer) {
-    if (index && offer != compose_choices) return false;
+    if (index && offer != compose_choices && offer != compose_biased) return false;
     return has_parts(c) || is_of_attention(offer);
 }
 
