@@ -166,6 +166,7 @@ compose_candidates compose_foreign;          // composed_foreign.c: keys that ar
 compose_candidates compose_low_rank;         // composed_low_rank.c: products
 compose_candidates compose_hadamard;         // composed_hadamard.c: rotated blocks
 compose_candidates compose_clipped;          // composed_clipped.c: clipped, zero points
+compose_candidates compose_static;           // composed_static.c: inputs in codes
 compose_candidates compose_domains;          // composed_domains.c: what shares a scale
 compose_candidates compose_maps;             // composed_maps.c: whose weights a slot reads
 compose_candidates compose_sorted;           // composed_sorted.c: slots and tokens in order
