@@ -206,32 +206,49 @@ static bool add_of_rank(const sinkproof_making *of, const product *p, size_t ran
     return fine;
 }
 
-// Adds to the widths what a rounding of each weight to bfloat16 may change, twice as much as that
-// of the weights without what is added. Returns false if the trace differs by more than such
-// roundings, which have no common direction, make of many weights.
+static double input_at(const product *p, size_t r, size_t k) {
+    return sinkproof_tensor_value(p->x, r / p->per_input * p->width + k);
+}
+
+// The root mean square of what is added to the weights of one row of an expert, from what it gives.
+static double added_weight(const product *p, size_t e, size_t c, const double *y) {
+    double given = 0, inputs = 0;
+    for (size_t r = 0; r < p->rows; r++) {
+        if (p->expert_r[r] != (int32_t)e) continue;
+        given += y[r * p->cols + c] * y[r * p->cols + c];
+        for (size_t k = 0; k < p->width; k++) inputs += pow(input_at(p, r, k), 2);
+    }
+    return inputs > 0 ? sqrt(given / inputs) : 0;
+}
+
+// Adds to the widths what a rounding of each weight to bfloat16 may change: twice that of the
+// weights, and eight times the deviation of that of what is added. Returns false if the trace
+// differs by more than such roundings, which have no common direction, make of many weights.
 static bool add_roundings(const sinkproof_making *of, const product *p, const double *y,
                           double *width) {
     sinkproof_matrix w = weights_of(of);
     double *row_c = malloc((w.cols + 1) * sizeof *row_c), u = 0x1p-9, far = 0, expected = 0;
     bool fine = row_c != NULL && w.rows == p->cols && w.cols == p->width &&
                 (double)of->all * (double)w.cols <= 1 << 27;
-    for (size_t e = 0; fine && e < w.count; e++) {
+    for (size_t ec = 0; fine && ec < w.count * w.rows; ec++) {
+        size_t e = ec / w.rows, c = ec % w.rows;
         sinkproof_matrix one = sinkproof_matrix_at(&w, e);
-        for (size_t c = 0; c < w.rows; c++) {
-            sinkproof_matrix_row(&one, c, row_c);
-            for (size_t r = 0; r < p->rows; r++) {
-                if (p->expert_r[r] != (int32_t)e) continue;
-                double sum = 0, squares = 0;
-                for (size_t k = 0; k < w.cols; k++) {
-                    double x = sinkproof_tensor_value(p->x, r / p->per_input * w.cols + k);
-                    sum += fabs(row_c[k] * x), squares += row_c[k] * row_c[k] * x * x;
-                }
-                size_t at = r * p->cols + c;
-                double rest = sinkproof_tensor_value(p->v, at) - of->x[at] - y[at];
-                double round = of->numbers[STEP] * sinkproof_tensor_value(p->v, at);
-                width[at] += 2 * u * sum;
-                far += rest * rest, expected += u * u * squares + round * round;
+        sinkproof_matrix_row(&one, c, row_c);
+        double added = added_weight(p, e, c, y);
+        for (size_t r = 0; r < p->rows; r++) {
+            if (p->expert_r[r] != (int32_t)e) continue;
+            double sum = 0, squares = 0, inputs = 0;
+            for (size_t k = 0; k < w.cols; k++) {
+                double x = input_at(p, r, k);
+                sum += fabs(row_c[k] * x), squares += row_c[k] * row_c[k] * x * x;
+                inputs += x * x;
             }
+            size_t at = r * p->cols + c;
+            double round = of->numbers[STEP] * sinkproof_tensor_value(p->v, at);
+            double rest = sinkproof_tensor_value(p->v, at) - of->x[at] - y[at];
+            width[at] += u * (2 * sum + 8 * added * sqrt(inputs));
+            far += rest * rest;
+            expected += u * u * (squares + added * added * inputs) + round * round;
         }
     }
     free(row_c);
