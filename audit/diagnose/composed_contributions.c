@@ -31,6 +31,8 @@ typedef enum share_kind {
     UP_TO,      // 0 where the larger ones add up to b or more
     UP_TO_OVER, // and divided by their sum
     BEST_OVER,  // the b largest, divided by their sum
+    POWER_OVER, // to the power b, divided by their sum
+    OF_STEPS,   // rounded to multiples of 1/b
     SHARE_KINDS
 } share_kind;
 
@@ -62,6 +64,7 @@ static double larger_shares(const sinkproof_making *of, size_t q, size_t *rank) 
 // Whether a share is not set to 0.
 static bool is_kept(const sinkproof_making *of, share_kind kind, size_t q) {
     size_t rank;
+    if (kind >= POWER_OVER) return true;
     if (kind == ABOVE || kind == ABOVE_OVER) return of->x[q] >= of->numbers[B];
     double before = larger_shares(of, q, &rank);
     return kind == BEST_OVER ? (double)rank < of->numbers[B] : before < of->numbers[B];
@@ -76,7 +79,8 @@ static double share_of(const sinkproof_making *of, const sinkproof_tensor *m2, s
     for (size_t s = i * k; s < i * k + k; s++) {
         size_t other = (size_t)of->chosen_nk[s];
         largest = fmax(largest, of->x[s]);
-        if (kind >= ABOVE && is_kept(of, kind, s)) kept += of->x[s];
+        if (kind >= ABOVE && is_kept(of, kind, s))
+            kept += kind == POWER_OVER ? pow(of->x[s], of->numbers[B]) : of->x[s];
         sum += m2 != NULL ? sigmoid(sinkproof_tensor_value(m2, i * experts + other)) : NAN;
     }
     switch (kind) {
@@ -107,6 +111,10 @@ static double share_of(const sinkproof_making *of, const sinkproof_tensor *m2, s
     case ABOVE:
     case UP_TO:
         return is_kept(of, kind, q) ? own : 0;
+    case OF_STEPS:
+        return nearbyint(own * of->numbers[B]) / of->numbers[B];
+    case POWER_OVER:
+        return pow(own, of->numbers[B]) / kept;
     case ABOVE_OVER:
     case UP_TO_OVER:
     case BEST_OVER:
@@ -247,6 +255,17 @@ static bool try_shares(const operation *o, int input, const double *x) {
     bool fine = true;
     for (int kind = 0; kind < ABOVE && fine; kind++)
         fine = try_share(o, input, (share_kind)kind, 0, texts[kind]);
+    if (fine)
+        fine = try_share(o, input, POWER_OVER, 2,
+                         "squared and renormalised: a softmax of twice the logits") &&
+               try_share(o, input, POWER_OVER, 0.5,
+                         "as their roots, renormalised: a softmax of half the logits");
+    static const double steps[] = {127, 128, 255, 256, 15, 16, 32, 64, 10, 100, 1000};
+    for (size_t k = 0; k < sizeof steps / sizeof steps[0] && fine; k++) {
+        char text[64];
+        snprintf(text, sizeof text, "rounded to multiples of 1/%g", steps[k]);
+        fine = try_share(o, input, OF_STEPS, steps[k], text);
+    }
     return fine && try_best(o, input) && try_limits(o, input, x, false) &&
            try_limits(o, input, x, true);
 }

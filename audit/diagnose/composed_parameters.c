@@ -231,18 +231,16 @@ static composed_mistake *mixed_new(composing *c, size_t first, size_t end, doubl
     return m;
 }
 
-static bool try_experts(composing *c, size_t first, size_t end) {
-    composed_mistake *without = mixed_new(c, first, end, 0);
-    bool fine = without != NULL;
+static bool try_experts_in(composing *c, size_t first, size_t end, const double *base,
+                           composed_mistake *without, const sinkproof_region *region) {
     fitted_range t;
     chosen_number by[FIT_CHOICES];
-    double *base = fine ? composing_see(c, &without->mistake, &fine) : NULL;
-    bool fits = base != NULL && fit_number(c, &c->regions[0], base, c->mid, &t) && t.good;
+    bool fine = true, fits = fit_number(c, region, base, c->mid, &t) && t.good;
+    without->region = *region;
     if (fits) {
         without->numbers[2] = t.best;
-        fine = fit_refine(c, &without->mistake, &c->regions[0], base, c->mid, &t);
+        fine = fit_refine(c, &without->mistake, region, base, c->mid, &t);
     }
-    free(base);
     size_t n = fits && fine ? fit_choose(c, &t, by) : 0;
     for (size_t i = 0; i < n && fine && c->found == NULL; i++) {
         composed_mistake *m = by[i].value != 1 ? mixed_new(c, first, end, by[i].value) : NULL;
@@ -260,8 +258,20 @@ static bool try_experts(composing *c, size_t first, size_t end) {
             composed_say(m, " is added twice to the sum over the experts");
         else
             composed_say(m, " is multiplied by %s in the sum over the experts", by[i].text);
+        m->region = *region;
+        composed_say_region(c, m);
         fine = composing_try(c, m);
     }
+    return fine;
+}
+
+static bool try_experts(composing *c, size_t first, size_t end) {
+    composed_mistake *without = mixed_new(c, first, end, 0);
+    bool fine = without != NULL;
+    double *base = fine ? composing_see(c, &without->mistake, &fine) : NULL;
+    for (size_t r = 0; r < c->n_ranges && base != NULL && fine && c->found == NULL; r++)
+        fine = try_experts_in(c, first, end, base, without, &c->regions[r]);
+    free(base);
     return fine;
 }
 

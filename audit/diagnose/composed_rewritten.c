@@ -200,6 +200,21 @@ static bool try_scale_orders(rewriting *w) {
             }
         }
         if (size < 2 || !fine || w->c->found != NULL) continue;
+        snprintf(id, sizeof id, "scales-%s-in-pairs", words[which]);
+        snprintf(text, sizeof text, "read with their scales' %s exchanged in pairs of neighbours",
+                 words[which]);
+        fine = try_scale_order(
+            w, which, (sinkproof_from){.source = SINKPROOF_FROM_RULE, .rule = read_from_pairs}, id,
+            text);
+        snprintf(id, sizeof id, "scales-%s-halves", words[which]);
+        snprintf(text, sizeof text, "read with their scales' %s exchanged by halves", words[which]);
+        if (fine && size % 2 == 0)
+            fine = try_scale_order(w, which,
+                                   (sinkproof_from){.source = SINKPROOF_FROM_RULE,
+                                                    .by = (long)size,
+                                                    .rule = read_from_half_turned},
+                                   id, text);
+        if (!fine || w->c->found != NULL) continue;
         snprintf(id, sizeof id, "scales-%s-reversed", words[which]);
         snprintf(text, sizeof text, "read with their scales' %s in reverse order", words[which]);
         fine = try_scale_order(
