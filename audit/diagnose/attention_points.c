@@ -61,6 +61,13 @@ static bool is_of_weights(const sinkproof_attending *m) {
     return sinks || mask || softmax || (cache && !sinkproof_attending_reads_range(m));
 }
 
+// Whether it changes the numbers of the scores and nothing else: weights that are judged from the
+// scores of the trace are then as defined.
+static bool is_of_scores_alone(const sinkproof_attending *m) {
+    bool moves = m->cache.kind != SINKPROOF_CACHE_NONE || m->cache.moved != 0 || m->transposed;
+    return is_of_scores(m) && !is_of_weights(m) && !moves;
+}
+
 unsigned attending_points(const sinkproof_attending *how) {
     bool kept = how->weight_low > 0 || how->weight_high < 1 || how->weights_kept > 0 ||
                 how->weights_over || how->read.of == SINKPROOF_READ_WEIGHTS ||
@@ -68,7 +75,7 @@ unsigned attending_points(const sinkproof_attending *how) {
     bool values = is_of_values(how);
     if (how->apart) return AT(A11);
     unsigned points = values ? AT(A11) : 0;
-    if (!values && is_of_scores(how)) points |= AT(A6) | WEIGHTS;
+    if (!values && is_of_scores(how)) points |= AT(A6) | (is_of_scores_alone(how) ? 0 : WEIGHTS);
     if (values && scores_beside_values(how)) points |= AT(A6) | WEIGHTS;
     if (is_of_weights(how)) points |= WEIGHTS;
     if (kept) points |= AT(A10) | AT(A11);

@@ -116,6 +116,19 @@ static bool explain_by_singles(search *s, size_t place, unsigned *left) {
 
 // ---- single mistakes in some rows: a kernel for prompts, or for single tokens
 
+// Whether the points are inside except in those rows.
+static bool fail_in_rows(search *s, size_t place, unsigned points, sinkproof_rows rows,
+                         bool *within) {
+    *within = true;
+    for (int p = 0; p < TRACE_POINTS && rows.end > 0; p++) {
+        sinkproof_rows here;
+        if ((points >> p & 1) == 0) continue;
+        if (!failing_rows_find(&s->trials, place, (sinkproof_trace_point)p, &here)) return false;
+        *within = *within && here.first >= rows.first && here.end <= rows.end;
+    }
+    return true;
+}
+
 static bool explain_rows(search *s, size_t place, sinkproof_trace_point point, sinkproof_rows rows,
                          unsigned *left) {
     size_t at = s->out->n;
@@ -128,8 +141,11 @@ static bool explain_rows(search *s, size_t place, sinkproof_trace_point point, s
         // a trial asks all points that it reaches: it was the same for an earlier one
         if (c->in_vain.first == rows.first && c->in_vain.end == rows.end) continue;
         fine = trial_try_whether(&s->trials, place, &t, &possible);
-        if (fine && (!possible || !trial_explains(&t, 0))) c->in_vain = rows;
-        if (!fine || !possible || !trial_explains(&t, points)) continue;
+        bool explains = fine && possible && trial_explains(&t, 0), within = true;
+        // what it reaches elsewhere has another cause, or one that holds in more rows
+        if (explains) fine = fail_in_rows(s, place, t.inside, rows, &within);
+        if (fine && !(explains && within)) c->in_vain = rows;
+        if (!fine || !explains || !within || !trial_explains(&t, points)) continue;
         if (s->out->n == at && add_finding(s, place, t.inside & *left) == NULL) return false;
         s->out->findings[at].rows = rows;
         finding_add_alike(&s->out->findings[at], &t.what);
@@ -151,19 +167,6 @@ static bool explain_by_rows(search *s, size_t place, unsigned *left) {
             fine = explain_rows(s, place, point, rows, left);
     }
     return fine;
-}
-
-// Whether the points are inside except in those rows.
-static bool fail_in_rows(search *s, size_t place, unsigned points, sinkproof_rows rows,
-                         bool *within) {
-    *within = true;
-    for (int p = 0; p < TRACE_POINTS && rows.end > 0; p++) {
-        sinkproof_rows here;
-        if ((points >> p & 1) == 0) continue;
-        if (!failing_rows_find(&s->trials, place, (sinkproof_trace_point)p, &here)) return false;
-        *within = *within && here.first >= rows.first && here.end <= rows.end;
-    }
-    return true;
 }
 
 // ---- isolated elements, where no single mistake explains them
@@ -328,11 +331,19 @@ static bool place_is_explained(const search *s, size_t place) {
     return all;
 }
 
+// What earlier places have spent leaves each later one a part of the budget.
+static void allow_place(search *s) {
+    enum { PARTS = 4 };
+    size_t budget = s->trials.options->budget, part = s->trials.tried + budget / PARTS;
+    s->allowed = part > budget ? part : budget;
+}
+
 // searched: the number of layers that were searched in full.
 static bool diagnose_place(search *s, size_t place, size_t *searched) {
     unsigned unbounded = failing_points_unbounded(&s->trials, place);
     unsigned failing = failing_points(&s->trials, place) & ~unbounded, left = failing;
     size_t before = s->out->n;
+    allow_place(s);
     if (!failing_points_alone(&s->trials, place, &left)) return false;
     failing &= ~left;
     if (!explain_as_before(s, place, &left)) return false;

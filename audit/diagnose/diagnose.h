@@ -96,7 +96,8 @@ typedef struct sinkproof_diagnose_options {
     size_t places;   // layers searched in full; the others only try what was found. 0: 3
     size_t pairs;    // pairs tried at one point; 0: 400
     size_t patience; // points whose pairs are tried in vain before no more are; 0: 4
-    size_t budget;   // judgements of a stretch of any size; 0: 2000
+    size_t
+        budget; // judgements of a stretch of any size, and a quarter for each later layer; 0: 2000
     // Called with the share of the work that is done. May be NULL.
     void (*progress)(void *context, double share);
     void *context;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 bool budget_is_spent(const search *s) {
-    return s->trials.tried >= s->trials.options->budget;
+    return s->trials.tried >= s->allowed;
 }
 
 bool fail_for_memory(const search *s) {

@@ -32,6 +32,7 @@ typedef struct search {
     mistake_trial *fitting;
     size_t n_candidates, n_fitting;
     size_t explained; // layers whose search explained every point
+    size_t allowed;   // judgements, before the place that is searched ends
 } search;
 
 static inline unsigned point_bit(sinkproof_trace_point point) {

@@ -43,7 +43,11 @@ typedef struct plant {
     void (*rewrite)(size_t cols, double *row); // or each row of it
     // or row r of matrix e, with the whole stack
     void (*reread)(const sinkproof_matrix *stack, size_t e, size_t r, double *row);
-    bool both;  // the weight and the point
+    bool both; // the weight and the point
+    struct {
+        const char *point;
+        change *change;
+    } more[3];  // other points that are changed too
     bool f32;   // under this policy alone
     bool fused; // the trace shows neither scores nor weights of attention
     // what the diagnosis must say, of all findings or of this point's alone: the reference computes
@@ -100,6 +104,8 @@ static void replace(void *context, const char *name, size_t rank, const size_t *
     s.layer = point != name ? strtoul(name, NULL, 10) : 0;
     if (e->plant->change != NULL && strcmp(point, e->plant->point) == 0)
         e->plant->change(&s, e->plant->by);
+    for (size_t i = 0; i < 3 && e->plant->more[i].point != NULL; i++)
+        if (strcmp(point, e->plant->more[i].point) == 0) e->plant->more[i].change(&s, e->plant->by);
     if (point_named(point) < TRACE_POINTS) keep(&e->latest[point_named(point)], s.count, values);
     if (strcmp(point, "T0") == 0 || strcmp(point, "A13") == 0 || strcmp(point, "M12") == 0)
         keep(&e->x, s.count, values);

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// What a cause may not claim. Two mistakes of one layer are told each by its own; a cause of some
+// rows is told of no point that fails in other rows too; and a layer that nothing explains leaves
+// the next one a part of the budget.
+#include "tests/shared/planted.h"
+
+// ---- attention
+
+static void an_eighth_more(shown *s, double by) {
+    for (size_t at = 0; at < s->count; at++) s->v[at] = rounded(s, s->v[at] * by);
+}
+
+static bool sees(const shown *s, size_t i, size_t j) {
+    return j <= i && (!s->c->sliding[s->layer] || i - j < s->c->window);
+}
+
+// The weights of row r over all heads, of the keys that `seen` has, from scores that were `by`
+// times smaller when the engine made these. The sinks are stored in bfloat16.
+static void weigh(shown *s, size_t r, bool (*seen)(const shown *, size_t, size_t), double by) {
+    size_t columns = s->shape[2], i = r % s->n;
+    const double *z = &s->latest[TRACE_A6][r * (columns - 1)];
+    double *row = &s->v[r * columns], sink = log(row[columns - 1] / row[i]) + z[i] / by, sum = 0;
+    sink = sinkproof_round(SINKPROOF_BF16, sink);
+    for (size_t j = 0; j < columns; j++) {
+        bool last = j + 1 == columns;
+        row[j] = last || seen(s, i, j) ? exp(last ? sink : z[j]) : 0;
+        sum += row[j];
+    }
+    for (size_t j = 0; j < columns; j++) row[j] = rounded(s, row[j] / sum);
+}
+
+static bool but_key_3(const shown *s, size_t i, size_t j) {
+    return sees(s, i, j) && (j != 3 || i == 3);
+}
+static void without_key_3(shown *s, double by) {
+    for (size_t r = 0; r < s->count / s->shape[2]; r++) weigh(s, r, but_key_3, by);
+}
+
+// The window is narrower at first, by a rule of its own, and one key wider from row 16 on.
+static bool in_its_window(const shown *s, size_t i, size_t j) {
+    return j <= i && i - j < (i < 16 ? 3 + i * 5 % 3 : s->c->window + 1);
+}
+static void by_the_row(shown *s, double by) {
+    for (size_t r = 0; s->c->sliding[s->layer] && r < s->count / s->shape[2]; r++)
+        weigh(s, r, in_its_window, by);
+}
+
+// What follows from the weights.
+static void as_weighed(shown *s, double by) {
+    size_t columns = s->shape[2];
+    (void)by;
+    for (size_t at = 0; at < s->count; at++)
+        s->v[at] = s->latest[TRACE_A9][at / columns * (columns + 1) + at % columns];
+}
+static void as_summed(shown *s, double by) {
+    size_t heads = s->shape[1], d = s->shape[2], groups = s->c->n_kv_heads;
+    (void)by;
+    for (size_t at = 0; at < s->count; at++) {
+        size_t i = at / (heads * d), h = at / d % heads, g = h / (heads / groups);
+        double sum = 0;
+        for (size_t j = 0; j <= i; j++)
+            sum += s->latest[TRACE_A10][(h * s->n + i) * s->n + j] *
+                   s->latest[TRACE_A2_V][(j * groups + g) * d + at % d];
+        s->v[at] = rounded(s, sum);
+    }
+}
+
+// ---- the budget
+
+// Nothing explains layer 0; the others lack a bias.
+static void scattered_then_unbiased(shown *s, double by) {
+    double bias[512];
+    sinkproof_matrix b = sinkproof_model_slot(s->model, s->layer, SINKPROOF_B_Q);
+    must(b.cols <= sizeof bias / sizeof bias[0]);
+    sinkproof_matrix_row(&b, 0, bias);
+    for (size_t at = 0; at < s->count; at++)
+        s->v[at] = rounded(s, s->layer > 0 ? s->v[at] - bias[at % b.cols]
+                                           : s->v[at] + by * (double)(at * 7 % 11));
+}
+
+static void next_layer_is_searched(const sinkproof_model *model) {
+    sinkproof_error error = {{0}};
+    sinkproof_policy stated;
+    sinkproof_judgement j;
+    sinkproof_diagnosis d;
+    const plant p = {AT("A2.q"), .change = scattered_then_unbiased, .by = 0.1};
+    sinkproof_trace *trace = run(model, &p, "f32", 7);
+    const sinkproof_diagnose_options how = {.rate = 1e-9, .places = 2, .budget = 120};
+    need(sinkproof_policy_parse("f32", &stated, &error) &&
+             sinkproof_judge(model, trace, &stated, &(sinkproof_judge_options){.rate = 1e-9}, &j,
+                             &error) &&
+             sinkproof_diagnose(model, trace, &j, &how, &d, &error),
+         &error);
+    bool spent = false, named = false;
+    for (size_t i = 0; i < d.n; i++) {
+        const diagnosed_finding *f = &d.findings[i];
+        spent = spent || (f->layers[0] && f->n_alike == 0 && f->limit == LIMIT_BUDGET);
+        named = named || (f->layers[1] && f->n_alike > 0 &&
+                          strstr(f->alike[0].mistakes[0]->text, "bias") != NULL);
+    }
+    ok(spent, "layer 0 spends the budget of %zu: %zu judgements in all", how.budget, d.tried);
+    ok(named, "and layer 1 is explained all the same");
+    sinkproof_diagnosis_free(&d);
+    sinkproof_judgement_free(&j);
+    sinkproof_trace_close(trace);
+}
+
+#define SUMMED                                                                                     \
+    {"A10", as_weighed}, {                                                                         \
+        "A11", as_summed                                                                           \
+    }
+
+static const plant plants[] = {
+    {AT("A6"), .change = an_eighth_more, .by = 1.125, .more = {{"A9", without_key_3}, SUMMED},
+     .f32 = true, .alone = true, .says = "the scores are multiplied by 1.125"},
+    {AT("A9"), .change = without_key_3, .more = {{"A6", an_eighth_more}, SUMMED}, .by = 1.125,
+     .f32 = true, .alone = true, .says = "key 3 is not seen"},
+    {AT("A9"), .change = by_the_row, .by = 1, .more = {SUMMED}, .f32 = true,
+     .not = "the window is one key too wide"},
+};
+
+int main(int argc, char **argv) {
+    sinkproof_model *model = open_model("synthetic:tiny");
+    omp_set_num_threads(1);
+    next_layer_is_searched(model);
+    sinkproof_model_close(model);
+    return try_plants(plants, sizeof plants / sizeof plants[0], argc, argv);
+}
