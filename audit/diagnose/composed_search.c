@@ -41,90 +41,122 @@ static double least_width(const composing *c) {
 
 // ---- the search
 
+// In which parts of the point an offer looks: in all that hold every element outside; in those that
+// are ranges of indices; or in sets of indices, which are picked by what fails.
+typedef enum offered_in { IN_ALL, IN_RANGES, IN_SETS } offered_in;
+
+typedef struct placed_offer {
+    compose_candidates *ask;
+    offered_in in;
+} placed_offer;
+
 // In this order: the first that explain the point end the search. The very first are asked before
-// the catalogue is tried in some rows.
-static compose_candidates *const offers[] = {compose_zeros,
-                                             compose_attention_everywhere,
-                                             compose_stale,
-                                             compose_attention,
-                                             compose_places,
-                                             compose_tokens,
-                                             compose_norms,
-                                             compose_statistics,
-                                             compose_divisors,
-                                             compose_residuals,
-                                             compose_turns,
-                                             compose_positions,
-                                             compose_gates,
-                                             compose_activations,
-                                             compose_choices,
-                                             compose_biased,
-                                             compose_frequencies,
-                                             compose_ramps,
-                                             compose_parameters,
-                                             compose_entries,
-                                             compose_ramp_ends,
-                                             compose_rotated,
-                                             compose_told_frequencies,
-                                             compose_weight_factors,
-                                             compose_emptied,
-                                             compose_factors,
-                                             compose_moved,
-                                             compose_shares_of_logits,
-                                             compose_scores,
-                                             compose_dropped,
-                                             compose_slots,
-                                             compose_logits,
-                                             compose_added,
-                                             compose_streams,
-                                             compose_altered_outputs,
-                                             compose_altered_inputs,
-                                             compose_blocks,
-                                             compose_weighed_inputs,
-                                             compose_batches,
-                                             compose_gathers,
-                                             compose_partial_sums,
-                                             compose_rewritten,
-                                             compose_scales,
-                                             compose_tables,
-                                             compose_experts,
-                                             compose_maps,
-                                             compose_rows,
-                                             compose_averages,
-                                             compose_sorted,
-                                             compose_mixing,
-                                             compose_contributions,
-                                             compose_other_shares,
-                                             compose_online,
-                                             compose_score_tables,
-                                             compose_stored,
-                                             compose_weighings,
-                                             compose_vectors,
-                                             compose_sums,
-                                             compose_subsets,
-                                             compose_shares,
-                                             compose_mixtures,
-                                             compose_inputs,
-                                             compose_borrowed,
-                                             compose_embedding,
-                                             compose_lookups,
-                                             compose_elements,
-                                             compose_beside,
-                                             compose_terms,
-                                             compose_norm_scales,
-                                             compose_row_divisors,
-                                             compose_columns,
-                                             compose_coded,
-                                             compose_projection,
-                                             compose_weight_maps,
-                                             compose_weight_orders,
-                                             compose_domains,
-                                             compose_static,
-                                             compose_clipped,
-                                             compose_hadamard,
-                                             compose_low_rank,
-                                             compose_foreign,
-                                             compose_attention_joined};
+// the catalogue is tried in some rows. Sets of indices come after the rules, and rules of slots,
+// rows and batches are asked in none: a rule says why it is these indices, most rules fit some rows
+// or experts by chance, and a factor of 0 in a set explains whatever a rule leaves out.
+static const placed_offer offers[] = {
+    {compose_zeros, IN_ALL},
+    {compose_attention_everywhere, IN_RANGES},
+    {compose_stale, IN_ALL},
+    {compose_attention, IN_RANGES},
+    {compose_places, IN_RANGES},
+    {compose_tokens, IN_RANGES},
+    {compose_norms, IN_RANGES},
+    {compose_statistics, IN_RANGES},
+    {compose_divisors, IN_RANGES},
+    {compose_residuals, IN_RANGES},
+    {compose_turns, IN_RANGES},
+    {compose_positions, IN_RANGES},
+    {compose_gates, IN_RANGES},
+    {compose_activations, IN_RANGES},
+    {compose_choices, IN_RANGES},
+    {compose_biased, IN_RANGES},
+    {compose_frequencies, IN_RANGES},
+    {compose_ramps, IN_RANGES},
+    {compose_parameters, IN_RANGES},
+    {compose_entries, IN_RANGES},
+    {compose_ramp_ends, IN_RANGES},
+    {compose_rotated, IN_RANGES},
+    {compose_told_frequencies, IN_RANGES},
+    {compose_weight_factors, IN_RANGES},
+    {compose_emptied, IN_RANGES},
+    {compose_factors, IN_RANGES},
+    {compose_moved, IN_RANGES},
+    {compose_shares_of_logits, IN_RANGES},
+    {compose_scores, IN_RANGES},
+    {compose_dropped, IN_RANGES},
+    {compose_slots, IN_RANGES},
+    {compose_logits, IN_RANGES},
+    {compose_added, IN_RANGES},
+    {compose_streams, IN_RANGES},
+    {compose_altered_outputs, IN_RANGES},
+    {compose_altered_inputs, IN_RANGES},
+    {compose_blocks, IN_RANGES},
+    {compose_weighed_inputs, IN_RANGES},
+    {compose_batches, IN_RANGES},
+    {compose_gathers, IN_RANGES},
+    {compose_partial_sums, IN_RANGES},
+    {compose_rewritten, IN_RANGES},
+    {compose_scales, IN_RANGES},
+    {compose_tables, IN_RANGES},
+    {compose_experts, IN_RANGES},
+    {compose_maps, IN_RANGES},
+    {compose_rows, IN_RANGES},
+    {compose_averages, IN_RANGES},
+    {compose_sorted, IN_RANGES},
+    {compose_mixing, IN_RANGES},
+    {compose_contributions, IN_RANGES},
+    {compose_other_shares, IN_RANGES},
+    {compose_online, IN_RANGES},
+    {compose_score_tables, IN_RANGES},
+    {compose_stored, IN_RANGES},
+    {compose_weighings, IN_RANGES},
+    {compose_vectors, IN_RANGES},
+    {compose_sums, IN_RANGES},
+    {compose_subsets, IN_RANGES},
+    {compose_shares, IN_RANGES},
+    {compose_mixtures, IN_RANGES},
+    {compose_inputs, IN_RANGES},
+    {compose_borrowed, IN_RANGES},
+    {compose_embedding, IN_RANGES},
+    {compose_lookups, IN_RANGES},
+    {compose_elements, IN_RANGES},
+    {compose_beside, IN_RANGES},
+    {compose_terms, IN_RANGES},
+    {compose_norms, IN_SETS},
+    {compose_residuals, IN_SETS},
+    {compose_turns, IN_SETS},
+    {compose_positions, IN_SETS},
+    {compose_gates, IN_SETS},
+    {compose_weight_factors, IN_SETS},
+    {compose_factors, IN_SETS},
+    {compose_moved, IN_SETS},
+    {compose_shares_of_logits, IN_SETS},
+    {compose_added, IN_SETS},
+    {compose_altered_outputs, IN_SETS},
+    {compose_altered_inputs, IN_SETS},
+    {compose_blocks, IN_SETS},
+    {compose_rewritten, IN_SETS},
+    {compose_tables, IN_SETS},
+    {compose_experts, IN_SETS},
+    {compose_vectors, IN_SETS},
+    {compose_inputs, IN_SETS},
+    {compose_borrowed, IN_SETS},
+    {compose_norm_scales, IN_RANGES},
+    {compose_row_divisors, IN_RANGES},
+    {compose_columns, IN_RANGES},
+    {compose_coded, IN_RANGES},
+    {compose_projection, IN_RANGES},
+    {compose_weight_maps, IN_RANGES},
+    {compose_weight_orders, IN_RANGES},
+    {compose_domains, IN_RANGES},
+    {compose_static, IN_RANGES},
+    {compose_clipped, IN_RANGES},
+    {compose_hadamard, IN_RANGES},
+    {compose_low_rank, IN_RANGES},
+    {compose_foreign, IN_RANGES},
+    {compose_attention_joined, IN_RANGES},
+};
 
 enum {
     OFFERS = sizeof offers / sizeof offers[0], // the last after pairs of the catalogue
@@ -167,6 +199,19 @@ static void join_said_alike(search *s, size_t place) {
     }
 }
 
+// Asks an offer with the parts in which it looks.
+static bool ask_offer(composing *c, const placed_offer *o) {
+    size_t all = c->n_regions, from = o->in == IN_SETS ? c->n_ranges : 0;
+    sinkproof_region kept[sizeof c->regions / sizeof c->regions[0]];
+    memcpy(kept, c->regions, sizeof kept);
+    c->n_regions = (o->in == IN_RANGES ? c->n_ranges : all) - from;
+    memcpy(c->regions, kept + from, c->n_regions * sizeof *kept);
+    bool fine = c->n_regions == 0 || o->ask(c);
+    memcpy(c->regions, kept, sizeof kept);
+    c->n_regions = all;
+    return fine;
+}
+
 // Asks the candidates [first, end) of the offers.
 static bool compose_point(search *s, size_t place, unsigned *left, sinkproof_trace_point point,
                           size_t first, size_t end) {
@@ -195,7 +240,7 @@ static bool compose_point(search *s, size_t place, unsigned *left, sinkproof_tra
     }
     fine = fine && (!has_parts(&c) || composing_find_regions(&c));
     for (size_t i = first; fine && c.found == NULL && i < end; i++)
-        if (is_asked(&c, index, offers[i])) fine = offers[i](&c);
+        if (is_asked(&c, index, offers[i].ask)) fine = ask_offer(&c, &offers[i]);
     if (fine && c.found != NULL) {
         *left &= ~s->out->findings[s->out->n - 1].points;
         join_said_alike(s, place);

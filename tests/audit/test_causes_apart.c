@@ -2,8 +2,8 @@
 // Copyright 2026 the sinkproof authors
 //
 // What a cause may not claim. Two mistakes of one layer are told each by its own; a cause of some
-// rows is told of no point that fails in other rows too; and a layer that nothing explains leaves
-// the next one a part of the budget.
+// rows is told of no point that fails in other rows too; a rule comes before the rows that it
+// leaves out; and a layer that nothing explains leaves the next one a part of the budget.
 #include "tests/shared/planted.h"
 
 // ---- attention
@@ -67,6 +67,24 @@ static void as_summed(shown *s, double by) {
     }
 }
 
+// ---- experts
+
+// An expert's tokens, in the order of the slots, behind the last whole block of `by` are 0.
+static void block_not_computed(shown *s, double by) {
+    size_t k = s->c->n_chosen, d = s->c->hidden;
+    const double *chosen = s->latest[TRACE_M3];
+    for (size_t e = 0; e < s->c->n_experts; e++) {
+        size_t all = 0, at = 0;
+        for (size_t q = 0; q < s->n * k; q++) all += (size_t)chosen[q] == e;
+        for (size_t slot = 0; slot < k; slot++)
+            for (size_t i = 0; i < s->n; i++) {
+                size_t q = i * k + slot;
+                if ((size_t)chosen[q] != e || at++ < all - all % (size_t)by) continue;
+                memset(&s->v[q * d], 0, d * sizeof *s->v);
+            }
+    }
+}
+
 // ---- the budget
 
 // Nothing explains layer 0; the others lack a bias.
@@ -119,6 +137,10 @@ static const plant plants[] = {
      .f32 = true, .alone = true, .says = "key 3 is not seen"},
     {AT("A9"), .change = by_the_row, .by = 1, .more = {SUMMED}, .f32 = true,
      .not = "the window is one key too wide"},
+    {AT("M10"), .change = block_not_computed, .by = 5, .f32 = true,
+     .says = "for the last, partial block of 5 of an expert's tokens"},
+    {AT("M10"), .change = block_not_computed, .by = 2, .f32 = true,
+     .says = "for the last, partial block of 2 of an expert's tokens"},
 };
 
 int main(int argc, char **argv) {
