@@ -134,6 +134,34 @@ static void compare_element(sinkproof_point_report *report, sinkproof_format for
     }
 }
 
+static size_t piece_element_place(const trace_piece *piece, size_t i) {
+    if (piece->at_i != NULL) return piece->at_i[i];
+    return piece->apart != 0 && i + 1 == piece->count ? piece->apart : piece->offset + i;
+}
+
+// The same, up to SINKPROOF_MEASURED elements in vectors, where none is the worst so far.
+static void compare_elements(sinkproof_point_report *report, sinkproof_format format,
+                             const trace_piece *piece, size_t first, size_t n, const double *v,
+                             sinkproof_honest *x) {
+    sinkproof_measures m;
+    sinkproof_measure(format, n, v, x, &m);
+    for (size_t i = 0; i < n; i++) {
+        if (m.odd[i] != 0) sinkproof_honest_store(format, 1, &x[i]);
+        if (m.odd[i] != 0 || report->elements == 0 || m.share[i] > report->worst_excess) {
+            compare_element(report, format, piece_element_place(piece, first + i), v[i], &x[i]);
+            continue;
+        }
+        report->elements++;
+        if (x[i].lo != x[i].hi) {
+            report->several++;
+            histogram_add(&report->shares, m.share[i]);
+        }
+        histogram_add(&report->widths, m.width[i]);
+        histogram_add(&report->gaps, m.gap[i]);
+        if (m.share[i] > report->share_worst) report->share_worst = m.share[i];
+    }
+}
+
 // Counts the undecided elements: those with unbounded sets, and all the others if their sets are
 // together as wide as the operation's effect, so that an engine without the operation might pass as
 // well. A set that holds only an infinity is decided.
@@ -182,11 +210,6 @@ static sinkproof_point_report *part_report(judge_part *part, sinkproof_trace_poi
     return part->reports[point];
 }
 
-static size_t piece_element_place(const trace_piece *piece, size_t i) {
-    if (piece->at_i != NULL) return piece->at_i[i];
-    return piece->apart != 0 && i + 1 == piece->count ? piece->apart : piece->offset + i;
-}
-
 // The engine's values of a piece.
 static void engine_values(const sinkproof_tensor *tensor, const trace_piece *piece, double *v) {
     size_t size = sinkproof_dtype_size(tensor->dtype);
@@ -223,9 +246,10 @@ static void compare_piece(judge_part *part, const trace_piece *piece,
                           sinkproof_point_report *report) {
     const judge_pass *pass = part->pass;
     sinkproof_format format = sinkproof_trace_format(tensor->dtype);
-    sinkproof_honest_store(format, piece->count, x);
-    for (size_t i = 0; i < piece->count; i++)
-        compare_element(report, format, piece_element_place(piece, i), v[i], &x[i]);
+    for (size_t i = 0; i < piece->count; i += SINKPROOF_MEASURED) {
+        size_t n = piece->count - i < SINKPROOF_MEASURED ? piece->count - i : SINKPROOF_MEASURED;
+        compare_elements(report, format, piece, i, n, v + i, x + i);
+    }
     mark_outside(part, piece, v, x);
     refuse_piece(pass, piece, report);
     if (pass_has_ended(pass)) return;

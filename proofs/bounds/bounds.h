@@ -352,6 +352,18 @@ void spread_judge(const quarter_spread *spread, double largest, double rate,
 void spread_merge(quarter_spread *into, const quarter_spread *from);
 const char *sinkproof_spread_part_name(int part);
 
+// ---- measures.c: how far n <= SINKPROOF_MEASURED values are from the middles of their sets: as a
+// share of the set's radius, and in ulp; and the likely distance in ulp. odd, not 0: v is not
+// likely, the set is not one of numbers of the format, or its numbers are of unusual size; nothing
+// else is said of it then.
+enum { SINKPROOF_MEASURED = 32 };
+typedef struct sinkproof_measures {
+    double share[SINKPROOF_MEASURED], width[SINKPROOF_MEASURED], gap[SINKPROOF_MEASURED];
+    uint64_t odd[SINKPROOF_MEASURED];
+} sinkproof_measures;
+void sinkproof_measure(sinkproof_format format, size_t n, const double *v_n,
+                       const sinkproof_honest *x_n, sinkproof_measures *m);
+
 // ---- drift.c (stat.drift): are the signed errors centred, and of the size that the open
 // parts can produce? Accumulates, per bin, sum d c / v and its variance.
 enum { DRIFT_BINS = 14 };

@@ -6,22 +6,15 @@
 // Each number is scaled by its row's power of two and rounded up to binary32. A product of such
 // rows errs by at most gamma_(k+2), and by k 2^-126 where terms underflow (linear.c).
 #include "proofs/bounds/factors.h"
+#include "proofs/bounds/processors.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-// Loops over a weight's rows, compiled for the vectors of several processors; the program's loader
-// chooses one. The order of every sum is the same, and so are the bits.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                             \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define FOR_EACH_PROCESSOR __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define FOR_EACH_PROCESSOR
-#endif
-
 enum { ABREAST = 16 }; // independent extremes, so that the loop does not wait for one of them
 
-// The largest size in a row, NaN if one is not finite, and the smallest that is not 0.
+// The loops below go over every weight. The largest size in a row, NaN if one is not finite, and
+// the smallest that is not 0.
 FOR_EACH_PROCESSOR
 static void row_extremes(size_t k, const double *x_k, double *largest, double *least) {
     double most[ABREAST] = {0}, none[ABREAST] = {0}, few[ABREAST];
