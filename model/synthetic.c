@@ -70,7 +70,11 @@ static void draw_bf16_row(const sinkproof_matrix *matrix, size_t r, double *out_
 static void block_codes(uint64_t key, uint64_t block, uint8_t *codes) {
     for (unsigned half = 0; half < 2; half++) {
         uint64_t random = sinkproof_mix(key + (2 * block + half) * sinkproof_golden);
-        for (unsigned b = 0; b < 8; b++) *codes++ = (uint8_t)(random >> 8 * b);
+        if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
+            memcpy(codes, &random, 8);
+        else
+            for (unsigned b = 0; b < 8; b++) codes[b] = (uint8_t)(random >> 8 * b);
+        codes += 8;
     }
 }
 

@@ -352,16 +352,16 @@ static size_t count_block_rows(size_t rows, size_t first) {
 }
 
 // Decodes y.rows rows of W from `first` on, their columns from `col` on, and makes their factors if
-// there is room. whole_c has room for a row of W and `minima` behind it.
+// there is room. whole_c has room for a row of W and `minima` behind it; whole rows need it not.
 static void decode_rows(const sinkproof_weight_rows *w, size_t col, size_t first, size_t minima,
                         double *whole_c, sinkproof_planes *y) {
-    bool fine = y->f.size != NULL;
+    bool fine = y->f.size != NULL, whole = col == 0 && y->cols == w->w->cols + minima;
     y->f.least = INFINITY;
     for (size_t r = 0; r < y->rows; r++) {
-        double *y_c = &y->mid[r * y->cols];
+        double *y_c = &y->mid[r * y->cols], *to_c = whole ? y_c : whole_c;
         (minima > 0 ? sinkproof_matrix_split_row : sinkproof_matrix_row)(w->w, w->first + first + r,
-                                                                         whole_c);
-        memcpy(y_c, whole_c + col, y->cols * sizeof *y_c);
+                                                                         to_c);
+        if (!whole) memcpy(y_c, whole_c + col, y->cols * sizeof *y_c);
         fine = fine && factors_fill_row(&y->f, r, y_c);
     }
     if (!fine) factors_free(&y->f);
