@@ -16,6 +16,7 @@ def keys_as(change, where=lambda head, row: True):
 
 def values_of_remainder_lost(draw):
     size, at = draw.choice((3, 4, 5, 8)), draw.choice((0, draw.randrange(10, 30)))
+    at += at > 0 and (at + 1) % size == 0  # a row of whole tiles loses none: the next one is the first
     return draw.randrange(2), keys_as(lambda q, k: k if k[0] < (q.row + 1) // size * size else (k[0], None, 0.0),
                                       lambda h, i: i >= at), f"value-zero-remainder-tile={size}" + (f"@position={at}" if at else "")
 
