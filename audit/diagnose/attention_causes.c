@@ -53,6 +53,10 @@ static bool operate_attention(supposed_engine *s, const known_mistake *mistake) 
     return suppose_attending(s, &m->attending);
 }
 
+bool composed_is_of_attention(const composed_mistake *m) {
+    return m->operate == operate_attention;
+}
+
 static bool suppose_mistake(supposed_engine *s, const known_mistake *mistake) {
     const attention_mistake *m = (const attention_mistake *)(const void *)mistake;
     return suppose_attending(s, &m->how);

@@ -265,10 +265,12 @@ void guess_groups(hunt *h, const family_arguments *of) {
 // Whether the trace has all that is read so.
 static bool has_sources(const hunt *h, const sinkproof_read_as *read) {
     const attention_view *v = h->view;
+    sinkproof_tensor source;
     bool all = true;
     for (unsigned of = 1; of <= SINKPROOF_READ_QUERIES; of *= 2)
         if (read->of & of)
-            all = all && sinkproof_read_source(read, v->config, v->of->trace, of, v->of->layer);
+            all = all &&
+                  sinkproof_read_source(read, v->config, v->of->trace, of, v->of->layer, &source);
     return all;
 }
 

@@ -38,6 +38,7 @@ static void offer_reads(hunt *h, sinkproof_attending *m) {
     bool turns = v->config->rotation.kind != SINKPROOF_NO_ROTATION && !values && v->plain;
     sinkproof_read_as *read = &m->read;
     const sinkproof_read_as as = *read;
+    sinkproof_tensor source;
     const double times[] = {-1, 0.5, 2, 0.25, 4};
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
         read->times = times[i], hunt_offer(h, m);
@@ -52,13 +53,14 @@ static void offer_reads(hunt *h, sinkproof_attending *m) {
         bool there = true;
         for (unsigned one = 1; one <= SINKPROOF_CACHE_VALUES; one *= 2)
             if (read->of & one)
-                there = there &&
-                        sinkproof_read_source(read, v->config, v->of->trace, one, v->of->layer);
+                there = there && sinkproof_read_source(read, v->config, v->of->trace, one,
+                                                       v->of->layer, &source);
         if (there) hunt_offer(h, m);
     }
     *read = as, read->not_turned = true;
     if (turns && (read->of & SINKPROOF_CACHE_VALUES) == 0 &&
-        sinkproof_read_source(read, v->config, v->of->trace, SINKPROOF_CACHE_KEYS, v->of->layer))
+        sinkproof_read_source(read, v->config, v->of->trace, SINKPROOF_CACHE_KEYS, v->of->layer,
+                              &source))
         hunt_offer(h, m);
     *read = as;
 }

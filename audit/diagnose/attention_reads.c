@@ -112,16 +112,17 @@ static bool make_all_rows(const attention_view *view, const sinkproof_read_as *r
                           const attention_numbers *n) {
     const sinkproof_rounding how = {.format = read->format, .scale = read->scale};
     size_t d = view->dim, count = n->rows * n->heads * d;
-    const sinkproof_tensor *tensor = NULL;
+    sinkproof_tensor source;
     double largest = 0;
-    if (read->layer_by != 0 || read->not_turned)
-        tensor = sinkproof_read_source(read, view->config, view->of->trace, of, view->of->layer);
+    bool there =
+        (read->layer_by != 0 || read->not_turned) &&
+        sinkproof_read_source(read, view->config, view->of->trace, of, view->of->layer, &source) &&
+        sinkproof_tensor_elements(&source) == count;
     if (read->map == SINKPROOF_MAP_CENTRED || read->map == SINKPROOF_MAP_HEADS)
         take_means(read->map == SINKPROOF_MAP_HEADS, n->rows, n->heads, d, n->x, n->y);
     else
         for (size_t at = 0; at < count; at += d) map_row(view, read, n, at);
-    for (size_t i = 0; tensor != NULL && i < count; i++)
-        n->y[i] = sinkproof_tensor_value(tensor, i);
+    for (size_t i = 0; there && i < count; i++) n->y[i] = sinkproof_tensor_value(&source, i);
     for (size_t at = 0; at < count; at++) largest = fmax(largest, fabs(n->y[at]));
     for (size_t at = 0; read->change.kind != SINKPROOF_UNCHANGED && at < count; at += d)
         sinkproof_change_row(&read->change, largest, d, n->y + at, n->y + at);
@@ -153,7 +154,7 @@ static bool open_numbers(const attention_view *view, const sinkproof_read_as *re
     *n = (attention_numbers){.x = queries                      ? view->q_nhd
                                   : of == SINKPROOF_CACHE_KEYS ? view->k_cgd
                                                                : view->v_cgd,
-                             .first = queries ? 0 : view->from,
+                             .first = queries ? view->begin : view->from,
                              .rows = queries ? view->n : view->columns - view->from,
                              .heads = queries ? view->heads : view->groups};
     size_t count = n->rows * n->heads;

@@ -168,37 +168,59 @@ static const sinkproof_honest *named_before(const attention_point *of,
     return prefix_sets(of->prefix, c, point, of->layer);
 }
 
-// How many earlier positions have keys or values.
-static size_t count_before(const attention_point *of, sinkproof_trace_point point) {
+// How many earlier positions of a sequence have keys or values; of caches apart all that have a
+// column, or none.
+static size_t count_before(const attention_point *of, sinkproof_trace_point point,
+                           const sinkproof_sequence *s) {
     const sinkproof_tensor *before = sinkproof_trace_before(of->trace, point, of->layer);
-    if (named_before(of, point) != NULL) return sinkproof_trace_first(of->trace);
+    bool named = named_before(of, point) != NULL;
+    if (sinkproof_trace_sequences(of->trace) > 1)
+        return before != NULL || (named && s->named > 0) ? s->keys - s->rows : 0;
+    if (named) return s->first;
     return before != NULL ? before->shape[0] : 0;
 }
 
-// The queries; or the keys or values of the trace's tokens, behind those of earlier positions:
-// those that the trace has, and before them those of tokens that it names.
+// Writes the sets of keys or values of a sequence: of earlier positions those that the trace names,
+// then those that it has, of which *given were read, then those of its rows. Returns their number.
+static size_t read_sequence(const attention_point *of, sinkproof_trace_point point, size_t each,
+                            const sinkproof_sequence *s, size_t *given, sinkproof_honest *x) {
+    const sinkproof_tensor *before = sinkproof_trace_before(of->trace, point, of->layer);
+    const sinkproof_tensor *rows = sinkproof_trace_find(of->trace, point, of->layer);
+    const sinkproof_honest *named = named_before(of, point);
+    bool several = sinkproof_trace_sequences(of->trace) > 1;
+    size_t earlier = count_before(of, point, s), has = before == NULL ? 0
+                                                       : several      ? earlier
+                                                                      : before->shape[0];
+    size_t from = (s->named_at + s->named - earlier) * each, at = 0;
+    for (; at < (earlier - has) * each; at++) x[at] = named[from + at];
+    for (size_t i = 0; i < has * each; i++)
+        x[at++] = sinkproof_exact_set(sinkproof_tensor_value(before, *given + i));
+    *given += has * each;
+    for (size_t i = 0; i < s->rows * each; i++)
+        x[at++] = sinkproof_exact_set(sinkproof_tensor_value(rows, s->row * each + i));
+    return at;
+}
+
+// The queries; or the keys or values of each sequence, behind those of earlier positions.
 static double *read_tensor(const attention_view *view, sinkproof_trace_point point,
                            sinkproof_point at, size_t heads) {
     const sinkproof_trace *trace = view->of->trace;
     const sinkproof_tensor *tensor = sinkproof_trace_find(trace, point, view->of->layer);
-    bool queries = point == TRACE_A4_Q;
-    const sinkproof_tensor *before =
-        queries ? NULL : sinkproof_trace_before(trace, point, view->of->layer);
-    const sinkproof_honest *named = named_before(view->of, point);
     const sinkproof_policy *policy = view->of->policy;
-    size_t each = heads * view->dim, given = before != NULL ? before->shape[0] * each : 0;
-    size_t earlier = queries ? 0 : count_before(view->of, point) * each;
-    size_t count = earlier + view->n * each, from = earlier - given;
-    sinkproof_honest *x = tensor != NULL ? malloc(count * sizeof *x) : NULL;
-    double *out = x != NULL ? malloc(count * sizeof *out) : NULL;
-    sinkproof_setting s = sinkproof_setting_for(policy, count, 1e-9);
-    for (size_t i = 0; out != NULL && i < count; i++)
-        x[i] = i < from
-                   ? named[i]
-                   : sinkproof_exact_set(i < earlier ? sinkproof_tensor_value(before, i - from)
-                                                     : sinkproof_tensor_value(tensor, i - earlier));
+    bool queries = point == TRACE_A4_Q;
+    size_t each = heads * view->dim, given = 0, read = 0;
+    size_t count = (queries ? view->n : view->columns - view->from) * each;
+    sinkproof_honest *x = tensor != NULL ? malloc((count + 1) * sizeof *x) : NULL;
+    double *out = x != NULL ? malloc((count + 1) * sizeof *out) : NULL;
+    sinkproof_setting set = sinkproof_setting_for(policy, count, 1e-9);
+    for (size_t i = 0; out != NULL && queries && i < count; i++)
+        x[i] = sinkproof_exact_set(sinkproof_tensor_value(tensor, i));
+    for (size_t i = 0; out != NULL && !queries && i < sinkproof_trace_sequences(trace); i++) {
+        sinkproof_sequence s = sinkproof_trace_sequence(trace, i);
+        read += read_sequence(view->of, point, each, &s, &given, x + read);
+    }
     if (out != NULL &&
-        !sinkproof_honest_scaled(&s, at, policy->at[at], count / each, heads, view->dim, x)) {
+        !sinkproof_honest_scaled(&set, at, policy->at[at], count / each, heads, view->dim, x)) {
         free(out);
         out = NULL;
     }
@@ -251,17 +273,22 @@ bool attention_view_open(const attention_point *of, attention_view *view, bool *
         *there = *there && sinkproof_trace_find(of->trace, needed[i], of->layer) != NULL;
     // a sink that is a key has no logit of its own
     *there = *there && sinkproof_sinks_stored(c) != SINKPROOF_SINK_KEY;
-    // the view has a column for each row and each key before all of them
-    *there = *there && !sinkproof_trace_is_apart(of->trace);
     if (!*there) return true;
-    size_t begin = sinkproof_trace_first(of->trace);
-    // keys and values are known from one position on
-    size_t earlier = count_before(of, TRACE_A4_K);
-    *there = earlier == count_before(of, TRACE_A2_V);
+    size_t begin = sinkproof_trace_first(of->trace), columns = sinkproof_trace_columns(of->trace);
+    size_t sequences = sinkproof_trace_sequences(of->trace), known = 0;
+    // keys and values are known from one position on; of several sequences those of all columns
+    for (size_t i = 0; i < sequences; i++) {
+        sinkproof_sequence q = sinkproof_trace_sequence(of->trace, i);
+        size_t earlier = count_before(of, TRACE_A4_K, &q);
+        *there = *there && earlier == count_before(of, TRACE_A2_V, &q);
+        known += q.rows + earlier;
+    }
+    bool apart = sinkproof_trace_is_apart(of->trace);
+    *there = *there && (sequences == 1 ? !apart : known == columns);
     if (!*there) return true;
-    view->columns = view->keys = begin + of->n, view->from = begin - earlier;
-    view->plain = sinkproof_trace_sequences(of->trace) == 1, view->begin = begin;
-    if (sinkproof_trace_sequences(of->trace) > 1) view->keys = longest_sequence(of->trace);
+    view->columns = columns, view->keys = begin + of->n, view->from = columns - known;
+    view->plain = sequences == 1, view->begin = begin;
+    if (sequences > 1) view->keys = longest_sequence(of->trace);
     view->groups = c->n_kv_heads, view->dim = c->head_dim;
     view->width = of->point == TRACE_A11 ? c->head_dim : view->columns + (of->point == TRACE_A9);
     view->layer_window = c->sliding[of->layer] ? c->window : 0;

@@ -47,6 +47,9 @@ typedef struct composed_mistake {
     struct composed_mistake *next; // of the diagnosis
 } composed_mistake;
 
+// Whether it is a guess of attention, which knows of sequences: attention_causes.c.
+bool composed_is_of_attention(const composed_mistake *m);
+
 // Marks of indices, which regions of composed mistakes read.
 typedef struct composed_marks {
     struct composed_marks *next;

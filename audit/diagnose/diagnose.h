@@ -81,6 +81,8 @@ typedef struct diagnosed_finding {
 struct composed_mistake; // composed.h
 struct composed_marks;
 
+struct diagnosed_sequence; // sequences.h
+
 typedef struct sinkproof_diagnosis {
     struct composed_mistake *composed; // those that were made for this trace
     struct composed_marks *marks;      // that their places read
@@ -89,6 +91,9 @@ typedef struct sinkproof_diagnosis {
     size_t tried, budget;        // judgements of stretches
     size_t tokens;
     bool packed; // the rows of findings are those of several sequences, and no positions
+    // Of a packed trace: what was found in sequences by themselves.
+    size_t n_alone;
+    struct diagnosed_sequence *alone;
 } sinkproof_diagnosis;
 
 typedef struct sinkproof_diagnose_options {
@@ -109,6 +114,12 @@ bool sinkproof_diagnose(const sinkproof_model *model, const sinkproof_trace *tra
                         const sinkproof_judgement *judgement,
                         const sinkproof_diagnose_options *options, sinkproof_diagnosis *diagnosis,
                         sinkproof_error *error);
+// Of a diagnosis of several sequences: diagnoses those by themselves in which points fail that no
+// finding explains (sequences.h). A finding that they explain wherever it fails is taken out.
+bool sinkproof_diagnose_alone(const sinkproof_model *model, const sinkproof_trace *trace,
+                              const sinkproof_judgement *judgement,
+                              const sinkproof_diagnose_options *options,
+                              sinkproof_diagnosis *diagnosis, sinkproof_error *error);
 // Once: its rows become positions in a trace that begins at one, and stay rows in one of several
 // sequences.
 void sinkproof_diagnosis_place(sinkproof_diagnosis *diagnosis, size_t begins, size_t sequences);

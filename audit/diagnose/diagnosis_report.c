@@ -4,6 +4,7 @@
 
 #include "audit/diagnose/common.h"
 #include "audit/diagnose/composed.h"
+#include "audit/diagnose/sequences.h"
 #include "audit/trace/trace_points.h"
 #include "base/words.h"
 #include "model/json_number.h"
@@ -247,9 +248,8 @@ static void print_unexplained(FILE *out, const sinkproof_diagnosis *d, const dia
     print_words(out, 3, f->pattern);
 }
 
-void sinkproof_diagnosis_print(FILE *out, const sinkproof_config *config,
-                               const sinkproof_diagnosis *d) {
-    if (d->n > 0) fprintf(out, "\nDiagnosis, of what is outside:\n");
+static void print_findings(FILE *out, const sinkproof_config *config,
+                           const sinkproof_diagnosis *d) {
     for (size_t i = 0; i < d->n; i++) {
         const diagnosed_finding *f = &d->findings[i];
         bool told = false;
@@ -262,6 +262,47 @@ void sinkproof_diagnosis_print(FILE *out, const sinkproof_config *config,
             print_unexplained(out, d, f);
         if (f->common == 0) print_next(out, f); // it is the nearest of one finding's
     }
+}
+
+// The findings about a sequence as text, which the caller frees; NULL without memory.
+static char *sequence_text(const sinkproof_config *config, const diagnosed_sequence *s) {
+    char *text = NULL;
+    size_t length;
+    FILE *to = open_memstream(&text, &length);
+    if (to == NULL) return NULL;
+    print_findings(to, config, &s->of);
+    return fclose(to) == 0 ? text : NULL;
+}
+
+// Says what explains which sequences by themselves: once for those of the same words.
+static void print_sequences(FILE *out, const sinkproof_config *config,
+                            const sinkproof_diagnosis *d) {
+    char **texts = calloc(d->n_alone + 1, sizeof *texts);
+    for (size_t i = 0; texts != NULL && i < d->n_alone; i++)
+        texts[i] = sequence_text(config, &d->alone[i]);
+    for (size_t i = 0; texts != NULL && i < d->n_alone; i++) {
+        size_t more = 0, same = 0;
+        if (texts[i] == NULL || texts[i][0] == '\0') continue; // told, or nothing is explained
+        for (size_t k = i + 1; k < d->n_alone; k++)
+            more += texts[k] != NULL && strcmp(texts[i], texts[k]) == 0;
+        fprintf(out, "  in sequence%s %zu", more > 0 ? "s" : "", d->alone[i].number);
+        for (size_t k = i + 1; k < d->n_alone; k++) {
+            if (texts[k] == NULL || strcmp(texts[i], texts[k]) != 0) continue;
+            fprintf(out, "%s %zu", ++same == more ? " and" : ",", d->alone[k].number);
+            free(texts[k]);
+            texts[k] = NULL;
+        }
+        fprintf(out, ", judged alone:\n%s", texts[i]);
+    }
+    for (size_t i = 0; texts != NULL && i < d->n_alone; i++) free(texts[i]);
+    free(texts);
+}
+
+void sinkproof_diagnosis_print(FILE *out, const sinkproof_config *config,
+                               const sinkproof_diagnosis *d) {
+    if (d->n + d->n_alone > 0) fprintf(out, "\nDiagnosis, of what is outside:\n");
+    print_findings(out, config, d);
+    print_sequences(out, config, d);
 }
 
 // ---- JSON
@@ -330,10 +371,18 @@ json_t *sinkproof_diagnosis_json(const sinkproof_config *config, const sinkproof
     json_t *list = json_array();
     for (size_t i = 0; i < d->n; i++)
         json_array_append_new(list, finding_json(config, d, &d->findings[i]));
+    for (size_t s = 0; s < d->n_alone; s++)
+        for (size_t i = 0; i < d->alone[s].of.n; i++) {
+            const sinkproof_diagnosis *of = &d->alone[s].of;
+            json_t *finding = finding_json(config, of, &of->findings[i]);
+            json_object_set_new(finding, "sequence", json_integer((json_int_t)d->alone[s].number));
+            json_array_append_new(list, finding);
+        }
     return list;
 }
 
 void sinkproof_diagnosis_free(sinkproof_diagnosis *diagnosis) {
+    diagnosed_sequences_free(diagnosis);
     free(diagnosis->findings);
     composed_free(diagnosis);
     *diagnosis = (sinkproof_diagnosis){.n = 0};

@@ -295,7 +295,8 @@ static bool diagnose_outside(trial *t, sinkproof_ruling *r, sinkproof_error *err
         .rate = t->o.rate, .progress = t->o.progress != NULL ? pass_progress : NULL, .context = t};
     t->tried = "diagnosis";
     if (t->o.no_diagnosis) return true;
-    if (!sinkproof_diagnose(t->model, t->trace, &r->judgement, &how, &r->diagnosis, error))
+    if (!sinkproof_diagnose(t->model, t->trace, &r->judgement, &how, &r->diagnosis, error) ||
+        !sinkproof_diagnose_alone(t->model, t->trace, &r->judgement, &how, &r->diagnosis, error))
         return false;
     sinkproof_diagnosis_place(&r->diagnosis, r->judgement.begins, r->judgement.n_sequences);
     return true;

@@ -22,20 +22,35 @@ bool reads_by_row(const sinkproof_attending *m) {
     return some || (m->group != SINKPROOF_GROUP_OWN && m->group_spared);
 }
 
-const sinkproof_tensor *sinkproof_read_source(const sinkproof_read_as *read,
-                                              const sinkproof_config *config,
-                                              const sinkproof_trace *trace, unsigned of,
-                                              size_t layer) {
+// How many rows of earlier positions the trace has of a point.
+static size_t rows_before(const sinkproof_trace *trace, sinkproof_trace_point point, size_t layer) {
+    const sinkproof_tensor *before = sinkproof_trace_before(trace, point, layer);
+    return before != NULL ? before->shape[0] : 0;
+}
+
+bool sinkproof_read_source(const sinkproof_read_as *read, const sinkproof_config *config,
+                           const sinkproof_trace *trace, unsigned of, size_t layer,
+                           sinkproof_tensor *source) {
     static const sinkproof_trace_point turned[] = {[SINKPROOF_CACHE_KEYS] = TRACE_A4_K,
                                                    [SINKPROOF_CACHE_VALUES] = TRACE_A2_V,
                                                    [SINKPROOF_READ_QUERIES] = TRACE_A4_Q};
-    static const sinkproof_trace_point before[] = {[SINKPROOF_CACHE_KEYS] = TRACE_A2_K,
-                                                   [SINKPROOF_CACHE_VALUES] = TRACE_A2_V,
-                                                   [SINKPROOF_READ_QUERIES] = TRACE_A2_Q};
+    static const sinkproof_trace_point unturned[] = {[SINKPROOF_CACHE_KEYS] = TRACE_A2_K,
+                                                     [SINKPROOF_CACHE_VALUES] = TRACE_A2_V,
+                                                     [SINKPROOF_READ_QUERIES] = TRACE_A2_Q};
     ptrdiff_t from = (ptrdiff_t)layer + read->layer_by;
-    if (from < 0 || from >= (ptrdiff_t)config->n_layers || sinkproof_trace_first(trace) > 0)
-        return NULL;
-    return sinkproof_trace_find(trace, (read->not_turned ? before : turned)[of], (size_t)from);
+    if (from < 0 || from >= (ptrdiff_t)config->n_layers) return false;
+    sinkproof_trace_point point = (read->not_turned ? unturned : turned)[of];
+    const sinkproof_tensor *rows = sinkproof_trace_find(trace, point, (size_t)from);
+    size_t earlier = rows_before(trace, point, (size_t)from);
+    bool named = sinkproof_trace_first(trace) > 0 && sinkproof_trace_prefix(trace) != NULL &&
+                 of != SINKPROOF_READ_QUERIES; // rows that the trace does not have are read
+    if (rows == NULL || earlier != rows_before(trace, turned[of], layer) || named) return false;
+    *source = *rows;
+    if (earlier == 0) return true;
+    const sinkproof_tensor *before = sinkproof_trace_before(trace, point, (size_t)from);
+    if (before->data + before->bytes != rows->data) return false; // of several caches
+    source->data = before->data, source->shape[0] += earlier, source->bytes += before->bytes;
+    return true;
 }
 
 // The numbers that stand in the trace for x, where they are others; unchanged where it lacks them.
@@ -43,10 +58,11 @@ static void read_from_elsewhere(const judge_pass *pass, unsigned of, size_t laye
                                 sinkproof_honest *y) {
     const sinkproof_read_as *read = &pass->meaning->attending.read;
     if (read->layer_by == 0 && !read->not_turned) return;
-    const sinkproof_tensor *tensor =
-        sinkproof_read_source(read, pass->config, pass->trace, of, layer);
-    for (size_t i = 0; tensor != NULL && i < count; i++)
-        y[i] = sinkproof_exact_set(sinkproof_tensor_value(tensor, i));
+    sinkproof_tensor source;
+    bool there = sinkproof_read_source(read, pass->config, pass->trace, of, layer, &source) &&
+                 sinkproof_tensor_elements(&source) == count;
+    for (size_t i = 0; there && i < count; i++)
+        y[i] = sinkproof_exact_set(sinkproof_tensor_value(&source, i));
 }
 
 // The largest size of a group's numbers, between *lo and *hi.
@@ -130,8 +146,8 @@ bool make_read_numbers(const judge_pass *pass, attention *a) {
     unsigned of = pass->meaning->attending.read.of;
     bool fine = true;
     if (of & SINKPROOF_READ_QUERIES) {
-        a->read_q = read_otherwise(pass, SINKPROOF_READ_QUERIES, a->number, AT_A5_Q, 0, pass->n,
-                                   c->n_heads, a->q_nhd);
+        a->read_q = read_otherwise(pass, SINKPROOF_READ_QUERIES, a->number, AT_A5_Q, pass->first,
+                                   pass->n, c->n_heads, a->q_nhd);
         fine = a->read_q != NULL;
     }
     if (of & SINKPROOF_CACHE_KEYS) {

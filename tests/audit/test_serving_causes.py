@@ -109,6 +109,46 @@ def another_prefix(work):
            f"the prefix of another sequence is a bug of exit {status}, and has no other cause: {told}", [said])
 
 
+# ---- sequences end to end, each with a cache of its own
+
+def packed(of, begins):
+    """Rows of several traces from their `begins` on, behind the keys and values of all of each."""
+    kept = {"cu_seqlens": ints(sums(N - begin for begin in begins)), "cu_seqlens_k": ints(sums(N for _ in begins)),
+            "positions": ints([row for begin in begins for row in range(begin, N)])}
+    for name, (dtype, shape, raw) in of[0].items():
+        cached = name.endswith(("A4.k", "A2.v"))
+        parts = [each[name][2][0 if cached else len(raw) // N * begin:] for each, begin in zip(of, begins)]
+        if name != "positions":
+            kept[name] = (dtype, [sum(map(len, parts)) * shape[0] // len(raw), *shape[1:]], b"".join(parts))
+    return kept
+
+
+def sums(counts):
+    out = [0]
+    for count in counts:
+        out.append(out[-1] + count)
+    return out
+
+
+def sequences(work):
+    """What acts from a position on does so in each sequence; the causes are those of each alone. What all sequences have in
+    common is told of all."""
+    from_then_on = [query(setting(count=2.5), where=lambda head, row: row >= 33), "sink-counted=2.5@position=33", "from position 33 on"]
+    in_rows = [from_then_on[0], "sink-counted=2.5@row=13", "from row 13 on"]
+    everywhere_ = [query(setting(count=3.0)), "sink-counted=3", "[sink-counted=3]"]
+    for (wrong, name, words), begins, alone in ((from_then_on, (0, 20), [0, 1]), (in_rows, (20, 36), [None]), (everywhere_, (0, 20), [None])):
+        each, path = [], work / "t.safetensors"
+        for seed in (7, 8):
+            honest = Run(work, seed)
+            honest.trace(path, 1, wrong)
+            each.append({name: tensor for name, tensor in read(path)[0].items() if re.match(r"tokens|positions|01.A(4|2.v|11)|00.M12", name)})
+        path.write_bytes(safetensors(packed(each, begins), {k: v for k, v in honest.metadata.items() if k != "tokens"}))
+        status, told, said = judged(path)
+        found = json.loads(pathlib.Path(str(path) + ".json").read_text())["results"][0]["diagnosis"]
+        report(status == 1 and words in said and all(name in causes for _, causes, _ in told) and [f.get("sequence") for f in found] == alone,
+               f"{name} of sequences from {begins} on: exit {status}, named {told} in {alone}", [said])
+
+
 # ---- what needs no prefix
 
 def everywhere(work):
@@ -138,4 +178,4 @@ def everywhere(work):
                f"a norm 1.5 times too large, {form}: exit {status}, named {told}", [said])
 
 
-sys.exit(run(attention, another_prefix, everywhere))
+sys.exit(run(attention, another_prefix, sequences, everywhere))
