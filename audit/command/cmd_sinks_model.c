@@ -8,6 +8,7 @@
 #include "audit/command/text.h"
 #include "audit/studies/sinks/sinks_page.h"
 #include "audit/studies/sinks/trace_shapes.h"
+#include "audit/trace/trace_alone.h"
 #include "audit/trace/trace_model.h"
 #include "base/words.h"
 
@@ -168,8 +169,9 @@ typedef struct work {
     sinkproof_sinks_job job;
     sinkproof_model *model;
     sinkproof_trace *trace;
-    sinkproof_config shapes; // of a trace alone
-    sinkproof_note note;     // a note about it
+    sinkproof_trace *sequences[SINKS_INPUTS]; // of several; NULL: the trace is one
+    sinkproof_config shapes;                  // of a trace alone
+    sinkproof_note note;                      // a note about it
     sinkproof_policy policy;
     engine_choice how;
     sinkproof_sinks_input inputs[SINKS_INPUTS];
@@ -188,26 +190,48 @@ static void show_part(void *context, double share) {
     progress_show_share(context, share);
 }
 
+// A sequence of a trace, or a trace of one, as an input.
+static bool set_sequence(sinkproof_sinks_input *input, const sinkproof_trace *trace,
+                         sinkproof_error *error) {
+    if (!sinkproof_trace_from_start(trace, error)) return false;
+    input->text = sinkproof_trace_path(trace);
+    input->n = sinkproof_trace_length(trace);
+    input->tokens_n = malloc(input->n * sizeof(int32_t));
+    if (input->tokens_n == NULL) return sinkproof_fail(error, "no memory for the tokens");
+    memcpy(input->tokens_n, sinkproof_trace_tokens(trace), input->n * sizeof(int32_t));
+    return true;
+}
+
+// Each sequence of a trace of several is an input of its own.
+static bool open_sequences(work *w, const char *path, sinkproof_error *error) {
+    const sinkproof_config *config =
+        w->model != NULL ? sinkproof_model_config(w->model) : &w->shapes;
+    size_t n = sinkproof_trace_sequences(w->trace);
+    w->job.n_inputs = n;
+    if (n == 1) return set_sequence(&w->inputs[0], w->trace, error);
+    if (n > SINKS_INPUTS) {
+        w->job.n_inputs = 0;
+        return sinkproof_fail(error, "%.300s: expected at most %s, found %zu", path,
+                              sinkproof_counted(SINKS_INPUTS, "sequence").text, n);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (!sinkproof_trace_alone(w->trace, config, i, &w->sequences[i], error) ||
+            !set_sequence(&w->inputs[i], w->sequences[i], error))
+            return false;
+    return true;
+}
+
 static bool open_trace(work *w, sinkproof_error *error) {
     const char *path = w->o->alone != NULL ? w->o->alone : w->o->trace;
     if (w->o->alone != NULL
             ? !sinkproof_trace_shapes(path, &w->shapes, error) ||
-                  !sinkproof_trace_open(path, &w->shapes, &w->trace, error) ||
-                  !sinkproof_trace_from_start(w->trace, error)
+                  !sinkproof_trace_open(path, &w->shapes, &w->trace, error)
             : !sinkproof_trace_open_of(path, w->model, w->o->any_model, &w->trace, error) ||
-                  !sinkproof_trace_from_start(w->trace, error) ||
                   !sinkproof_trace_model_note(w->trace, w->model, &w->note, error))
         return false;
     w->job.note = w->note.text;
     w->job.trace = w->trace;
-    w->job.n_inputs = 1;
-    w->inputs[0].text = path;
-    w->inputs[0].n = sinkproof_trace_length(w->trace);
-    w->inputs[0].tokens_n = malloc(w->inputs[0].n * sizeof(int32_t));
-    if (w->inputs[0].tokens_n == NULL) return sinkproof_fail(error, "no memory for the tokens");
-    memcpy(w->inputs[0].tokens_n, sinkproof_trace_tokens(w->trace),
-           w->inputs[0].n * sizeof(int32_t));
-    return true;
+    return open_sequences(w, path, error);
 }
 
 // The text of one token, its line ends spelt out.
@@ -338,8 +362,9 @@ static bool measure_sinks(work *w, sinkproof_error *error) {
     for (w->done = 0; w->done < w->job.n_inputs; w->done++) {
         sinkproof_sinks_input *input = &w->inputs[w->done];
         if (w->trace != NULL) {
-            if (!sinkproof_census_trace(w->model, w->job.config, w->trace, &options, &input->census,
-                                        error))
+            const sinkproof_trace *of = w->sequences[w->done];
+            if (!sinkproof_census_trace(w->model, w->job.config, of != NULL ? of : w->trace,
+                                        &options, &input->census, error))
                 return false;
             continue;
         }
@@ -404,6 +429,7 @@ static void close_work(work *w) {
             free(w->inputs[i].word_n[k]);
         free(w->inputs[i].word_n);
         free(w->inputs[i].tokens_n);
+        sinkproof_trace_close(w->sequences[i]);
     }
     sinkproof_runner_free(w->job.runner);
     sinkproof_trace_close(w->trace);

@@ -13,6 +13,7 @@
 #include "audit/command/truth_plan.h"
 #include "audit/command/truth_precision.h"
 #include "audit/command/truth_print.h"
+#include "audit/command/truth_sequences.h"
 #include "audit/trace/trace_model.h"
 #include "audit/verify/truth_bits.h"
 #include "audit/verify/truth_study.h"
@@ -54,9 +55,13 @@ static const struct argp_option option_table[] = {
      "--tokens also the memory of the run; nothing is run",
      0},
     {"local", KEPT(options, local), "TRACE", 0,
-     "the truth of each operation from this trace's own inputs", 0},
+     "the truth of each operation from this trace's own inputs, of several sequences each by "
+     "itself",
+     0},
     {"route", KEPT(options, route), "TRACE", 0,
-     "end to end, but with the experts (M3) that this trace chose", 0},
+     "end to end, but with the experts (M3) that this trace chose; without --tokens of the trace's "
+     "own, of several sequences each by itself",
+     0},
     HELP_ANY_MODEL(KEPT(options, any_model)),
     {"trace", KEPT(options, trace), "OUT", 0,
      "write midpoints (F64) and NAME.radius as safetensors, for judge --truth", 0},
@@ -107,7 +112,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state) {
             argp_error(state, "--plan runs nothing: it takes no prompts and no trace");
         if (o->certified == 0) o->certified = TRUTH_BITS_LEFT;
         if (o->plan) return 0;
-        if (o->local == NULL && o->tokens == NULL && o->prompts.n == 0)
+        if (o->local == NULL && o->route == NULL && o->tokens == NULL && o->prompts.n == 0)
             argp_error(state, "--tokens is missing");
         return 0;
     default:
@@ -239,7 +244,7 @@ static json_t *make_rows(const options *o, const truth_precision *p, const truth
 static bool find_tokens(const options *o, const char *said, const sinkproof_config *config,
                         const sinkproof_trace *trace, int32_t **tokens_n, size_t *n,
                         sinkproof_error *error) {
-    if (o->local == NULL) {
+    if (o->local == NULL && said[0] != '\0') {
         if (!command_tokens_from_text(said, o->model, config->vocab, tokens_n, n, error))
             return false;
         if (trace == NULL || sinkproof_trace_length(trace) == *n) return true;
@@ -254,11 +259,12 @@ static bool find_tokens(const options *o, const char *said, const sinkproof_conf
     return true;
 }
 
-// The model, and the trace of --local or --route.
+// The model, and the trace of --local or --route. Of several sequences each is a prompt.
 typedef struct truths {
     const options *o;
     const sinkproof_model *model;
     const sinkproof_trace *trace;
+    sinkproof_trace **sequences; // of o->prompts; NULL: the trace is one
 } truths;
 
 // Whether stdout is for the JSON alone. The text of a prompt is made all the same: it may be kept.
@@ -400,8 +406,9 @@ static json_t *study_tokens(const truths *t, options *o, size_t n, const int32_t
 
 static json_t *study_prompt(void *context, const batch_unit *unit, bool page,
                             sinkproof_error *error) {
-    const truths *t = context;
+    truths own = *(const truths *)context, *t = &own;
     options o = *t->o; // the bits are chosen for each prompt
+    if (t->sequences != NULL) own.trace = t->sequences[unit->input - o.prompts.at];
     int32_t *tokens_n = NULL;
     size_t n = 0, length;
     char *text = NULL;
@@ -410,6 +417,7 @@ static json_t *study_prompt(void *context, const batch_unit *unit, bool page,
                      &n, error))
         return NULL;
     FILE *kept = o.prompts.n > 0 ? open_memstream(&text, &length) : NULL; // else as it comes
+    if (kept != NULL && t->sequences != NULL) fprintf(kept, "%s\n", unit->input->name);
     json_t *made = study_tokens(t, &o, n, tokens_n, kept != NULL ? kept : stdout, error);
     if (kept != NULL && fclose(kept) != 0) abort();
     if (made != NULL) json_object_set_new(made, "text", text_json(kept != NULL ? text : ""));
@@ -440,8 +448,12 @@ int cmd_truth(int argc, char **argv) {
         sinkproof_trace_list_check(o.points, sinkproof_model_config(model)->n_layers, &error);
     if (done && path != NULL)
         done = sinkproof_trace_open_of(path, model, o.any_model, &trace, &error) &&
-               sinkproof_trace_from_start(trace, &error) &&
                sinkproof_trace_model_note(trace, model, &note, &error);
+    truths all = {&o, model, trace, NULL};
+    bool alone = o.trace != NULL || o.work != NULL || o.tokens != NULL;
+    if (done && path != NULL)
+        done = truth_sequences_open(trace, sinkproof_model_config(model), alone, &all.sequences,
+                                    &o.prompts, &error);
     if (done && o.plan) {
         size_t n = 0;
         int32_t *tokens_n = NULL;
@@ -451,7 +463,6 @@ int cmd_truth(int argc, char **argv) {
         free(tokens_n);
         if (done) code = truth_plan_print(model, o.model, n, o.bits, o.json);
     } else if (done) {
-        truths all = {&o, model, trace};
         note_tell(note.text, o.json == NULL || strcmp(o.json, "-") != 0);
         how = kept_how("truth", o.model, model, "",
                        json_pack("{s:I, s:I}", "bits", (json_int_t)o.bits, "certified",
@@ -469,6 +480,7 @@ int cmd_truth(int argc, char **argv) {
         if (done) code = batch_prompts(&many, o.tokens != NULL ? o.tokens : "", &o.prompts);
         json_decref(how);
     }
+    truth_sequences_close(trace, all.sequences);
     inputs_free(&o.prompts);
     if (trace != NULL) sinkproof_trace_close(trace);
     if (model != NULL) sinkproof_model_close(model);

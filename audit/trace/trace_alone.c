@@ -4,6 +4,7 @@
 
 #include "audit/trace/trace_points.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -156,5 +157,7 @@ bool sinkproof_trace_alone(const sinkproof_trace *trace, const sinkproof_config 
                 write_all(&x, error);
     sinkproof_safetensors_writer_free(x.out);
     if (!good) free(bytes);
-    return good && trace_adopt(bytes, length, sinkproof_trace_path(trace), config, alone, error);
+    char name[1200];
+    snprintf(name, sizeof name, "%.1100s, sequence %zu", sinkproof_trace_path(trace), number);
+    return good && trace_adopt(bytes, length, name, config, alone, error);
 }
