@@ -5,6 +5,7 @@
 // and whether they are further apart than in a baseline.
 #include "audit/command/command.h"
 #include "audit/compare/compare.h"
+#include "audit/trace/trace_alone.h"
 #include "audit/trace/trace_model.h"
 #include "audit/trace/trace_points.h"
 #include "base/share.h"
@@ -26,7 +27,7 @@ typedef struct options {
 static const struct argp_option option_table[] = {
     {"model", KEPT(options, model), "MODEL", 0,
      "run this model over the reals from the tokens, with each trace's own experts, and say which "
-     "trace is nearer",
+     "trace is nearer; of several sequences each by itself",
      0},
     HELP_ANY_MODEL(KEPT(options, any_model)),
     {"baseline", KEPT(options, baseline), "FILE", 0,
@@ -104,10 +105,11 @@ static const sinkproof_difference *first_difference(const sinkproof_comparison *
     return NULL;
 }
 
-static void print_comparison(const options *o, const sinkproof_comparison *c) {
+static void print_comparison(const options *o, const char *a, const char *b,
+                             const sinkproof_comparison *c) {
     const sinkproof_difference *first = first_difference(c);
-    printf("A  %s\nB  %s\n\n%-9s %9s %9s %10s %10s %10s", o->words[0], o->words[1], "point",
-           "elements", "differ", "largest", "ulp", "relative");
+    printf("A  %s\nB  %s\n\n%-9s %9s %9s %10s %10s %10s", a, b, "point", "elements", "differ",
+           "largest", "ulp", "relative");
     if (o->model != NULL) printf(" %9s %9s nearer", "A, truth", "B, truth");
     printf("\n");
     for (size_t i = 0; i < c->n_points; i++)
@@ -133,8 +135,8 @@ static void print_comparison(const options *o, const sinkproof_comparison *c) {
 
 // ---- JSON ------------------------------------------------------------------------------------
 
-static json_t *differences_json(const sinkproof_comparison *c) {
-    json_t *results = json_array();
+// sequence: of several; SIZE_MAX: the traces have one.
+static void add_differences_json(const sinkproof_comparison *c, size_t sequence, json_t *results) {
     for (size_t i = 0; i < c->n_points; i++) {
         const sinkproof_difference *d = &c->points[i];
         json_t *o = json_object();
@@ -147,9 +149,10 @@ static json_t *differences_json(const sinkproof_comparison *c) {
         json_object_set_new(o, "relative", sinkproof_number_json(d->relative));
         json_object_set_new(o, "error_a", sinkproof_number_json(d->error_a));
         json_object_set_new(o, "error_b", sinkproof_number_json(d->error_b));
+        if (sequence != SIZE_MAX)
+            json_object_set_new(o, "sequence", json_integer((json_int_t)sequence));
         json_array_append_new(results, o);
     }
-    return results;
 }
 
 // ---- the baseline ----------------------------------------------------------------------------
@@ -170,12 +173,14 @@ static json_t *read_baseline(const char *path, sinkproof_error *error) {
     return NULL;
 }
 
-static const json_t *baseline_result(const json_t *baseline, const char *name) {
+static const json_t *baseline_result(const json_t *baseline, const char *name, size_t sequence) {
     size_t i;
     const json_t *one;
     json_array_foreach(json_object_get(baseline, "results"), i, one) {
         const char *id = json_string_value(json_object_get(one, "id"));
-        if (id != NULL && strcmp(id, name) == 0) return one;
+        const json_t *of = json_object_get(one, "sequence");
+        size_t its = of != NULL ? (size_t)json_integer_value(of) : SIZE_MAX;
+        if (id != NULL && strcmp(id, name) == 0 && its == sequence) return one;
     }
     return NULL;
 }
@@ -196,12 +201,12 @@ static void print_worse(const sinkproof_difference *d, const json_t *then) {
            then != NULL ? "then" : "not in it, so", digits, was);
 }
 
-static bool compare_with_baseline(const sinkproof_comparison *c, const json_t *baseline,
-                                  bool silent) {
+static bool compare_with_baseline(const sinkproof_comparison *c, size_t sequence,
+                                  const json_t *baseline, bool silent) {
     size_t worse = 0;
     for (size_t i = 0; i < c->n_points; i++) {
         const sinkproof_difference *d = &c->points[i];
-        const json_t *then = baseline_result(baseline, d->name);
+        const json_t *then = baseline_result(baseline, d->name, sequence);
         if (!is_worse(d, then)) continue;
         if (worse++ == 0 && !silent) printf("\nFurther apart than the baseline:\n");
         if (!silent) print_worse(d, then);
@@ -216,15 +221,16 @@ static bool prints_json_alone(const options *o) {
     return o->json != NULL && strcmp(o->json, "-") == 0;
 }
 
-static int report_comparison(const options *o, const sinkproof_comparison *c,
-                             const json_t *baseline) {
+// Prints a comparison and adds its rows; returns whether it is good. sequence: as of its rows.
+static bool report_comparison(const options *o, const char *const names[2],
+                              const sinkproof_comparison *c, size_t sequence,
+                              const json_t *baseline, json_t *results) {
     bool silent = prints_json_alone(o);
     note_tell(c->note.text, !silent);
-    if (!silent) print_comparison(o, c);
-    bool good =
-        baseline != NULL ? compare_with_baseline(c, baseline, silent) : first_difference(c) == NULL;
-    int code = good ? EXIT_HOLDS : EXIT_BUG;
-    return exit_with_results(o->json, "compare", code, differences_json(c));
+    if (!silent) print_comparison(o, names[0], names[1], c);
+    add_differences_json(c, sequence, results);
+    return baseline != NULL ? compare_with_baseline(c, sequence, baseline, silent)
+                            : first_difference(c) == NULL;
 }
 
 // Prints which of the traces name another model.
@@ -241,37 +247,82 @@ static bool tell_notes(const options *o, const sinkproof_model *model, const sin
     return true;
 }
 
-// Compares each trace with the real model, after opening it again as the judge does.
-static bool ask_truth(const options *o, sinkproof_comparison *c, sinkproof_error *error) {
+// Compares two traces of one sequence, and each with the real model; *good: as report_comparison.
+static bool compare_one(const options *o, const sinkproof_model *model, const sinkproof_trace *a,
+                        const sinkproof_trace *b, size_t sequence, const json_t *baseline,
+                        json_t *results, bool *good, sinkproof_error *error) {
+    const char *const names[2] = {sinkproof_trace_path(a), sinkproof_trace_path(b)};
+    sinkproof_comparison c = {.n_points = 0};
+    bool fine = sinkproof_trace_from_start(a, error) && sinkproof_trace_from_start(b, error) &&
+                sinkproof_compare_opened(a, b, &c, error) &&
+                sinkproof_compare_truth(model, a, b, &c, error);
+    if (fine) *good = report_comparison(o, names, &c, sequence, baseline, results) && *good;
+    sinkproof_comparison_free(&c);
+    return fine;
+}
+
+// The same of each sequence of two traces of several.
+static bool compare_sequences(const options *o, const sinkproof_model *model,
+                              const sinkproof_trace *a, const sinkproof_trace *b,
+                              const json_t *baseline, json_t *results, bool *good,
+                              sinkproof_error *error) {
+    const sinkproof_config *config = sinkproof_model_config(model);
+    size_t n = sinkproof_trace_sequences(a), of_b = sinkproof_trace_sequences(b);
+    bool fine =
+        n == of_b || sinkproof_fail(error, "%.400s has %s, %.400s has %zu", o->words[0],
+                                    sinkproof_counted(n, "sequence").text, o->words[1], of_b);
+    if (fine && n == 1)
+        return compare_one(o, model, a, b, SIZE_MAX, baseline, results, good, error);
+    for (size_t i = 0; fine && i < n; i++) {
+        sinkproof_trace *x = NULL, *y = NULL;
+        if (i > 0 && !prints_json_alone(o)) printf("\n");
+        fine = sinkproof_trace_alone(a, config, i, &x, error) &&
+               sinkproof_trace_alone(b, config, i, &y, error) &&
+               compare_one(o, model, x, y, i, baseline, results, good, error);
+        sinkproof_trace_close(x);
+        sinkproof_trace_close(y);
+    }
+    return fine;
+}
+
+// Compares the traces and each with the real model, opened as the judge opens them.
+static bool ask_truth(const options *o, const json_t *baseline, json_t *results, bool *good,
+                      sinkproof_error *error) {
     sinkproof_model *model;
     sinkproof_trace *a = NULL, *b = NULL;
     if (!sinkproof_model_open(o->model, &model, error)) return false;
-    bool good = sinkproof_trace_open_of(o->words[0], model, o->any_model, &a, error) &&
+    bool fine = sinkproof_trace_open_of(o->words[0], model, o->any_model, &a, error) &&
                 sinkproof_trace_open_of(o->words[1], model, o->any_model, &b, error) &&
-                sinkproof_trace_from_start(a, error) && sinkproof_trace_from_start(b, error) &&
-                tell_notes(o, model, a, b, error) && sinkproof_compare_truth(model, a, b, c, error);
-    if (a != NULL) sinkproof_trace_close(a);
-    if (b != NULL) sinkproof_trace_close(b);
+                tell_notes(o, model, a, b, error) &&
+                compare_sequences(o, model, a, b, baseline, results, good, error);
+    sinkproof_trace_close(a);
+    sinkproof_trace_close(b);
     sinkproof_model_close(model);
-    return good;
+    return fine;
+}
+
+static bool compare_files(const options *o, const json_t *baseline, json_t *results, bool *good,
+                          sinkproof_error *error) {
+    sinkproof_comparison c;
+    if (!sinkproof_compare_traces(o->words[0], o->words[1], &c, error)) return false;
+    *good = report_comparison(o, o->words, &c, SIZE_MAX, baseline, results);
+    sinkproof_comparison_free(&c);
+    return true;
 }
 
 int cmd_compare(int argc, char **argv) {
     options o = {.n_words = 0};
     sinkproof_error error;
-    sinkproof_comparison comparison;
-    json_t *baseline = NULL;
+    json_t *baseline = NULL, *results = json_array();
+    bool good = true;
     command_parse_line(&parser, argc, argv, &o);
-    if (o.baseline != NULL && (baseline = read_baseline(o.baseline, &error)) == NULL)
-        return exit_bad_input("compare", &error);
-    if (!sinkproof_compare_traces(o.words[0], o.words[1], &comparison, &error)) {
-        json_decref(baseline);
-        return exit_bad_input("compare", &error);
-    }
-    bool good = o.model == NULL || ask_truth(&o, &comparison, &error);
-    int code =
-        good ? report_comparison(&o, &comparison, baseline) : exit_bad_input("compare", &error);
-    sinkproof_comparison_free(&comparison);
+    bool fine = o.baseline == NULL || (baseline = read_baseline(o.baseline, &error)) != NULL;
+    if (fine)
+        fine = o.model != NULL ? ask_truth(&o, baseline, results, &good, &error)
+                               : compare_files(&o, baseline, results, &good, &error);
+    int code = !fine ? exit_bad_input("compare", &error)
+                     : exit_with_results(o.json, "compare", good ? EXIT_HOLDS : EXIT_BUG, results);
+    if (!fine) json_decref(results);
     json_decref(baseline);
     return code;
 }

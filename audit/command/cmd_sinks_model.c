@@ -170,6 +170,7 @@ typedef struct work {
     sinkproof_model *model;
     sinkproof_trace *trace;
     sinkproof_trace *sequences[SINKS_INPUTS]; // of several; NULL: the trace is one
+    char *names[SINKS_INPUTS];                // of these
     sinkproof_config shapes;                  // of a trace alone
     sinkproof_note note;                      // a note about it
     sinkproof_policy policy;
@@ -191,10 +192,10 @@ static void show_part(void *context, double share) {
 }
 
 // A sequence of a trace, or a trace of one, as an input.
-static bool set_sequence(sinkproof_sinks_input *input, const sinkproof_trace *trace,
-                         sinkproof_error *error) {
+static bool set_sequence(sinkproof_sinks_input *input, const char *name,
+                         const sinkproof_trace *trace, sinkproof_error *error) {
     if (!sinkproof_trace_from_start(trace, error)) return false;
-    input->text = sinkproof_trace_path(trace);
+    input->text = name;
     input->n = sinkproof_trace_length(trace);
     input->tokens_n = malloc(input->n * sizeof(int32_t));
     if (input->tokens_n == NULL) return sinkproof_fail(error, "no memory for the tokens");
@@ -208,16 +209,21 @@ static bool open_sequences(work *w, const char *path, sinkproof_error *error) {
         w->model != NULL ? sinkproof_model_config(w->model) : &w->shapes;
     size_t n = sinkproof_trace_sequences(w->trace);
     w->job.n_inputs = n;
-    if (n == 1) return set_sequence(&w->inputs[0], w->trace, error);
+    if (n == 1) return set_sequence(&w->inputs[0], path, w->trace, error);
     if (n > SINKS_INPUTS) {
         w->job.n_inputs = 0;
         return sinkproof_fail(error, "%.300s: expected at most %s, found %zu", path,
                               sinkproof_counted(SINKS_INPUTS, "sequence").text, n);
     }
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        size_t size = strlen(path) + 40; // the number first: a table shows the begin of a name
+        w->names[i] = malloc(size);
+        if (w->names[i] == NULL) return sinkproof_fail(error, "no memory for a name");
+        snprintf(w->names[i], size, "sequence %zu of %s", i, path);
         if (!sinkproof_trace_alone(w->trace, config, i, &w->sequences[i], error) ||
-            !set_sequence(&w->inputs[i], w->sequences[i], error))
+            !set_sequence(&w->inputs[i], w->names[i], w->sequences[i], error))
             return false;
+    }
     return true;
 }
 
@@ -430,6 +436,7 @@ static void close_work(work *w) {
         free(w->inputs[i].word_n);
         free(w->inputs[i].tokens_n);
         sinkproof_trace_close(w->sequences[i]);
+        free(w->names[i]);
     }
     sinkproof_runner_free(w->job.runner);
     sinkproof_trace_close(w->trace);

@@ -16,7 +16,7 @@
 // One of the two traces: a file of tensors with the names of the trace format.
 typedef struct side {
     const char *path;
-    sinkproof_safetensors *file;
+    const sinkproof_safetensors *file;
     const sinkproof_tensor *tokens, *positions;
     size_t n, n_layers;
 } side;
@@ -32,9 +32,9 @@ static bool is_row_with_length(const sinkproof_tensor *t, size_t n) {
     return t != NULL && t->rank == 1 && t->shape[0] == n;
 }
 
-static bool side_open(side *s, const char *path, sinkproof_error *error) {
-    *s = (side){.path = path};
-    if (!sinkproof_safetensors_open(path, &s->file, error)) return false;
+static bool side_of(side *s, const char *path, const sinkproof_safetensors *file,
+                    sinkproof_error *error) {
+    *s = (side){.path = path, .file = file};
     const char *format = sinkproof_safetensors_metadata(s->file, "format");
     s->tokens = sinkproof_safetensors_find(s->file, "tokens");
     s->positions = sinkproof_safetensors_find(s->file, "positions");
@@ -211,16 +211,37 @@ static bool compare_sides(const side *a, const side *b, sinkproof_comparison *c,
     return good;
 }
 
-bool sinkproof_compare_traces(const char *a, const char *b, sinkproof_comparison *comparison,
-                              sinkproof_error *error) {
-    side sides[2] = {{.path = a}, {.path = b}};
+static bool compare_files(const char *const paths[2], const sinkproof_safetensors *const files[2],
+                          sinkproof_comparison *comparison, sinkproof_error *error) {
+    side sides[2];
     *comparison = (sinkproof_comparison){.n_points = 0};
-    bool good = side_open(&sides[0], a, error) && side_open(&sides[1], b, error) &&
+    bool good = side_of(&sides[0], paths[0], files[0], error) &&
+                side_of(&sides[1], paths[1], files[1], error) &&
                 compare_sides(&sides[0], &sides[1], comparison, error);
-    for (int s = 0; s < 2; s++)
-        if (sides[s].file != NULL) sinkproof_safetensors_close(sides[s].file);
     if (!good) sinkproof_comparison_free(comparison);
     return good;
+}
+
+bool sinkproof_compare_traces(const char *a, const char *b, sinkproof_comparison *comparison,
+                              sinkproof_error *error) {
+    sinkproof_safetensors *files[2] = {NULL, NULL};
+    *comparison = (sinkproof_comparison){.n_points = 0};
+    bool good = sinkproof_safetensors_open(a, &files[0], error) &&
+                sinkproof_safetensors_open(b, &files[1], error) &&
+                compare_files((const char *const[]){a, b},
+                              (const sinkproof_safetensors *const[]){files[0], files[1]},
+                              comparison, error);
+    for (int s = 0; s < 2; s++)
+        if (files[s] != NULL) sinkproof_safetensors_close(files[s]);
+    return good;
+}
+
+bool sinkproof_compare_opened(const sinkproof_trace *a, const sinkproof_trace *b,
+                              sinkproof_comparison *comparison, sinkproof_error *error) {
+    return compare_files(
+        (const char *const[]){sinkproof_trace_path(a), sinkproof_trace_path(b)},
+        (const sinkproof_safetensors *const[]){sinkproof_trace_file(a), sinkproof_trace_file(b)},
+        comparison, error);
 }
 
 static bool compare_with_truth(const sinkproof_model *model, const sinkproof_trace *trace,

@@ -39,6 +39,10 @@ typedef struct sinkproof_comparison {
 bool sinkproof_compare_traces(const char *a, const char *b, sinkproof_comparison *comparison,
                               sinkproof_error *error);
 
+// The same of traces that are open.
+bool sinkproof_compare_opened(const sinkproof_trace *a, const sinkproof_trace *b,
+                              sinkproof_comparison *comparison, sinkproof_error *error);
+
 // Fills error_a and error_b: each trace is compared with the real model that uses that trace's
 // experts, relative in the 2-norm, estimated in binary64.
 bool sinkproof_compare_truth(const sinkproof_model *model, const sinkproof_trace *a,
