@@ -161,6 +161,7 @@ compose_candidates compose_other_shares;     // M4
 compose_candidates compose_vectors;          // composed_vectors.c: a bias is added
 compose_candidates compose_tables;           // composed_tables.c: codes and scales of MXFP4
 compose_candidates compose_embedding;        // composed_embedding.c: T0
+compose_candidates compose_readings;         // composed_read.c: A6 and A11, other keys or values
 compose_candidates compose_weighings;        // composed_weighing_words.c: A11, tables of numbers
 compose_candidates compose_stored;           // composed_stored.c: A6 and A11, codes of a cache
 compose_candidates compose_elements;         // composed_elements.c: rows mixed, small numbers

@@ -51,13 +51,14 @@ bool kernel_open(const sinkproof_making *of, kernel *x) {
     x->q = numbers_of(of, TRACE_A4_Q, x->n * x->heads * x->d);
     x->k = numbers_of(of, TRACE_A4_K, x->n * x->groups * x->d);
     x->v = numbers_of(of, TRACE_A2_V, x->n * x->groups * x->d);
-    x->sink_h = sinks_of(of), x->z = calloc(3 * x->n + 3, sizeof *x->z);
+    x->sink_h = sinks_of(of), x->z = calloc(3 * x->n + x->d + 4, sizeof *x->z);
     x->v_at = calloc(x->n + 1, sizeof *x->v_at);
     x->weights = weights_of(of, &x->columns);
     bool there = x->q != NULL && x->k != NULL && x->v != NULL && x->sink_h != NULL &&
                  x->z != NULL && x->v_at != NULL;
     if (!there) kernel_close(x);
     if (there) x->terms = x->z + x->n + 1, x->a = x->terms + x->n + 1;
+    if (there) x->y_c = x->a + x->n + 1;
     return there;
 }
 
@@ -138,6 +139,13 @@ void kernel_widths(const kernel *x, double step, size_t h, size_t i, size_t firs
                 x->a[j] * (moved * fabs(x->v_at[j][c] - y_c[c]) +
                            (by[KERNEL_WEIGHTS] + by[KERNEL_VALUES]) * fabs(x->v_at[j][c]));
     }
+}
+
+void kernel_onto(kernel *x, size_t h, size_t i, double *y_c) {
+    size_t first = kernel_read_all(x, x->k, x->v, h, i), at = (i * x->heads + h) * x->d;
+    kernel_weigh(x, h, i, first);
+    kernel_sum(x, i, first, x->y_c);
+    for (size_t c = 0; c < x->d; c++) y_c[c] += x->of->x[at + c] - x->y_c[c];
 }
 
 // ---- roundings of the policy

@@ -30,6 +30,7 @@ typedef struct kernel {
     // of a row: scores, the sums of the sizes of their products, weights, values
     double *z, *terms, *a;
     const double **v_at;
+    double *y_c; // room for an output
 } kernel;
 
 // Returns false where the trace has not what is read, or memory runs out; nothing is kept then.
@@ -50,6 +51,10 @@ void kernel_weigh(kernel *x, size_t h, size_t i, size_t first);
 void kernel_sum(const kernel *x, size_t i, size_t first, double *y_c);
 void kernel_widths(const kernel *x, double step, size_t h, size_t i, size_t first,
                    const double *y_c, double *width_c);
+
+// Adds to the output of a row what the sets of the definition have beside the definition in
+// binary64: numbers that the mistake does not move are as defined. Reads the row anew.
+void kernel_onto(kernel *x, size_t h, size_t i, double *y_c);
 
 // Whether the point is A11 of one sequence from position 0 on, of few enough numbers.
 bool kernel_is_asked(const composing *c);

@@ -111,6 +111,7 @@ static const placed_offer offers[] = {
     {compose_score_tables, IN_RANGES},
     {compose_stored, IN_RANGES},
     {compose_weighings, IN_RANGES},
+    {compose_readings, IN_RANGES},
     {compose_vectors, IN_RANGES},
     {compose_sums, IN_RANGES},
     {compose_subsets, IN_RANGES},

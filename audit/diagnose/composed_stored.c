@@ -185,10 +185,13 @@ static bool make_scores(const sinkproof_making *of, stored *t, double *y, double
         size_t i = at / n % n, j = at % n;
         // scores that are masked have no sets, and are not looked at
         bool masked = of->radius != NULL && of->x[at] == 0 && of->radius[at] == 0;
-        y[at] = masked || j > i ? sinkproof_tensor_value(v, at) : score_of(t, at / n / n, i, j);
-        if (!masked && of->radius != NULL)
-            width[at] = 2 * of->radius[at] + of->numbers[STEP] * fabs(y[at]) +
-                        of->table[KERNEL_TERMS] * t->x->terms[j];
+        y[at] = sinkproof_tensor_value(v, at);
+        if (masked || j > i) continue;
+        y[at] = of->x[at] + score_of(t, at / n / n, i, j);
+        width[at] = (of->radius != NULL ? 2 * of->radius[at] : 0) +
+                    of->numbers[STEP] * fabs(y[at]) + of->table[KERNEL_TERMS] * t->x->terms[j];
+        kernel_read(t->x, t->x->k, t->x->v, at / n / n, i, j);
+        y[at] -= t->x->z[j];
     }
     return true;
 }
@@ -211,6 +214,7 @@ static bool make_stored(const sinkproof_making *of, double *y, double *width) {
                 size_t h = at % x.heads, i = at / x.heads, c = at * x.d;
                 size_t first = output_of(&t, h, i, y + c);
                 kernel_widths(&x, of->numbers[STEP], h, i, first, y + c, width + c);
+                kernel_onto(&x, h, i, y + c);
             }
         }
     }

@@ -81,6 +81,7 @@ static bool make_weighed(const sinkproof_making *of, double *y, double *width) {
         size_t i = at / x.heads, h = at % x.heads, c = at * x.d;
         size_t first = weighing_row(&x, &w, h, i, y + c);
         kernel_widths(&x, of->numbers[STEP], h, i, first, y + c, width + c);
+        kernel_onto(&x, h, i, y + c);
     }
     kernel_close(&x);
     return true;

@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright 2026 the sinkproof authors
+//
+// What was read in the place of each value, or of each key, is solved from the trace: A11 is linear
+// in the values, A6 in the keys, and several heads share them. The vectors are then compared with
+// those of all tokens and heads, and with the own one clamped or multiplied.
+#include "audit/diagnose/composed_read.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OF_KEYS, FIRST, ROWS, STEP }; // the numbers
+
+// ---- what is computed from a table
+
+static bool is_read(read_passes p, size_t i, size_t j) {
+    if (p.rows == 0) return true;
+    return i >= p.first && j < p.first + (i - p.first) / p.rows * p.rows;
+}
+
+static void read_key(kernel *x, bool of_keys, read_passes p, const double *numbers, size_t h,
+                     size_t i, size_t j) {
+    bool other = is_read(p, i, j);
+    kernel_read(x, of_keys && other ? numbers : x->k, !of_keys && other ? numbers : x->v, h, i, j);
+}
+
+static size_t output_of(kernel *x, bool of_keys, read_passes p, const double *numbers, size_t h,
+                        size_t i, double *y_c) {
+    size_t first = kernel_first(x, i);
+    for (size_t j = first; j <= i; j++) read_key(x, of_keys, p, numbers, h, i, j);
+    kernel_weigh(x, h, i, first);
+    kernel_sum(x, i, first, y_c);
+    return first;
+}
+
+// What is read may have been rounded to the format of the trace, by u.
+static void widen(const kernel *x, bool of_keys, double u, size_t i, size_t first,
+                  const double *y_c, double *width_c) {
+    for (size_t j = first; j <= i; j++)
+        for (size_t c = 0; c < x->d; c++)
+            width_c[c] +=
+                x->a[j] * u *
+                (of_keys ? x->terms[j] * fabs(x->v_at[j][c] - y_c[c]) : fabs(x->v_at[j][c]));
+}
+
+static bool make_read(const sinkproof_making *of, double *y, double *width) {
+    const read_passes p = {(size_t)of->numbers[FIRST], (size_t)of->numbers[ROWS]};
+    const double *numbers = of->table + KERNEL_HEADER;
+    const sinkproof_tensor *v = sinkproof_trace_find(of->trace, of->point, of->layer);
+    bool of_keys = of->numbers[OF_KEYS] != 0, scores = of->point == TRACE_A6;
+    size_t n = of->n;
+    kernel x;
+    if (of->table == NULL || v == NULL || !kernel_open(of, &x)) return false;
+    for (size_t at = 0; !scores && at < n * x.heads; at++) {
+        size_t h = at % x.heads, i = at / x.heads, c = at * x.d;
+        size_t first = output_of(&x, of_keys, p, numbers, h, i, y + c);
+        kernel_widths(&x, of->numbers[STEP], h, i, first, y + c, width + c);
+        widen(&x, of_keys, of->numbers[STEP] / 4, i, first, y + c, width + c);
+        kernel_onto(&x, h, i, y + c);
+    }
+    for (size_t at = 0; scores && at < of->all; at++) {
+        size_t i = at / n % n, j = at % n;
+        // scores that are masked have no sets, and are not looked at
+        bool masked = of->radius != NULL && of->x[at] == 0 && of->radius[at] == 0;
+        y[at] = sinkproof_tensor_value(v, at);
+        if (masked || j > i) continue;
+        read_key(&x, true, p, numbers, at / n / n, i, j);
+        y[at] = x.z[j];
+        kernel_read(&x, x.k, x.v, at / n / n, i, j);
+        y[at] += of->x[at] - x.z[j];
+        width[at] = (of->radius != NULL ? 2 * of->radius[at] : 0) +
+                    of->numbers[STEP] * fabs(y[at]) +
+                    (of->table[KERNEL_TERMS] + of->numbers[STEP] / 4) * x.terms[j];
+    }
+    kernel_close(&x);
+    return true;
+}
+
+static bool sample_is_near(const reading *r, read_passes p, const double *numbers) {
+    const operation *o = r->o;
+    size_t far = 0, row = SIZE_MAX, d = r->x->d, n = r->x->n;
+    for (size_t s = 0; s < o->n && 8 * far <= o->n; s++) {
+        size_t at = o->at[s];
+        if (o->c->point == TRACE_A6) {
+            read_key(r->x, true, p, numbers, at / n / n, at / n % n, at % n);
+            far += !value_is_near(o->c, at, r->x->z[at % n]);
+            continue;
+        }
+        if (at / d != row)
+            output_of(r->x, r->of_keys, p, numbers, at / d % r->x->heads, at / d / r->x->heads,
+                      r->y_c);
+        row = at / d, far += !value_is_near(o->c, at, r->y_c[at % d]);
+    }
+    return o->n > 0 && 8 * far <= o->n;
+}
+
+bool reading_try(const reading *r, read_passes passes, const double *numbers, const char *id,
+                 const char *text) {
+    made_kind made = {.make = make_read};
+    if (r->o->c->found != NULL || !sample_is_near(r, passes, numbers)) return true;
+    made.table = kernel_table(r->o->c, r->x->n * r->x->groups * r->x->d, numbers);
+    made.numbers[OF_KEYS] = r->of_keys;
+    made.numbers[FIRST] = (double)passes.first, made.numbers[ROWS] = (double)passes.rows;
+    made.numbers[STEP] = 2 * r->o->c->step;
+    snprintf(made.id, sizeof made.id, "%s", id);
+    snprintf(made.text, sizeof made.text, "is computed from %s", text);
+    return made.table != NULL && composing_try_made(r->o, &made);
+}
+
+bool reading_try_passes(const reading *r, const double *numbers, const char *id, const char *text) {
+    const read_passes all = {0, 0}, cached = {0, 1};
+    char said[320], name[80];
+    size_t first = r->first;
+    if (!reading_try(r, all, numbers, id, text)) return false;
+    snprintf(said, sizeof said, "cached %s", text);
+    snprintf(name, sizeof name, "cached-%s", id);
+    if (!reading_try(r, cached, numbers, name, said)) return false;
+    if (first < 2 || first >= r->x->n) return true;
+    const read_passes of[] = {{first, r->x->n}, {first, first}, {first, 1}};
+    for (size_t i = 0; i < sizeof of / sizeof of[0] && r->o->c->found == NULL; i++) {
+        if (i == 1 && 2 * first >= r->x->n) continue;
+        snprintf(said, sizeof said, "cached %s (passes: the rows before position %zu, then %s)",
+                 text, first,
+                 i == 0   ? "all others"
+                 : i == 1 ? "as many each"
+                          : "one at a time");
+        snprintf(name, sizeof name, "cached-%s-%zu-%zu", id, first, of[i].rows);
+        if (!reading_try(r, of[i], numbers, name, said)) return false;
+    }
+    return true;
+}
+
+// ---- where it is from
+
+// How far a part of the coordinates of `a` is from one of `b`, for its size.
+static double distance(size_t d, const double *a, const double *b) {
+    double off = 0, size = 0;
+    for (size_t c = 0; c < d; c++) off += (a[c] - b[c]) * (a[c] - b[c]), size += a[c] * a[c];
+    return size > 0 ? sqrt(off / size) : off > 0 ? INFINITY : 0;
+}
+
+typedef struct sources {
+    size_t parts; // of the coordinates
+    size_t *from; // of each token, group and part the number of that which is read
+} sources;
+
+// The source of each part of each vector; false: of some there is none. Of sources that are alike,
+// as the values of one token twice in a text, that at the distance of the token before.
+static bool find_sources(const reading *r, const double *own, const double *y, const uint8_t *told,
+                         const sources *s) {
+    const kernel *x = r->x;
+    size_t each = x->d / s->parts, width = x->groups * s->parts;
+    double near = r->o->c->step > 0x1p-12 ? 0.2 : 0.02;
+    for (size_t at = 0; at < x->n * width; at++) {
+        const double *y_c = y + at * each;
+        size_t from = at; // in units of parts
+        double least = distance(each, y_c, own + from * each);
+        size_t before = at >= width ? s->from[at - width] + width : at;
+        if (before != at && before < x->n * width) {
+            double off = distance(each, y_c, own + before * each);
+            bool open = !told[at / s->parts]; // then as the token before
+            if (open || (off < least && off < near)) from = before, least = off;
+        }
+        for (size_t o = 0; o < x->n * width && told[at / s->parts] && least > near / 4; o++) {
+            double off = distance(each, y_c, own + o * each);
+            if (off < least) least = off, from = o;
+        }
+        if (told[at / s->parts] && least > near) return false;
+        s->from[at] = from;
+    }
+    return true;
+}
+
+static void say_tokens(size_t first, size_t last, char *text, size_t size) {
+    if (first == last)
+        snprintf(text, size, "token %zu", first);
+    else
+        snprintf(text, size, "tokens %zu-%zu", first, last);
+}
+
+// Runs of tokens that are read from others at one distance, of one group and part.
+static void say_runs(const reading *r, const sources *s, char *text, size_t size) {
+    enum { SAID = 4 };
+    const kernel *x = r->x;
+    size_t width = x->groups * s->parts, each = x->d / s->parts, said = 0;
+    for (size_t p = 0; p < width; p++)
+        for (size_t j = 0, end; j < x->n; j = end) {
+            size_t from = s->from[j * width + p], group = from / s->parts % x->groups;
+            size_t token = from / width, length = strlen(text);
+            for (end = j + 1; end < x->n; end++)
+                if (s->from[end * width + p] != from + (end - j) * width) break;
+            if (from == j * width + p || said++ > SAID) continue;
+            char of[64] = "", at[64] = "";
+            if (s->parts > 1) {
+                size_t c = p % s->parts * each, o = from % s->parts * each;
+                snprintf(of, sizeof of, ", coordinates %zu-%zu", c, c + each - 1);
+                snprintf(at, sizeof at, ", coordinates %zu-%zu", o, o + each - 1);
+            }
+            char tokens[64], others[64];
+            say_tokens(j, end - 1, tokens, sizeof tokens);
+            say_tokens(token, token + end - 1 - j, others, sizeof others);
+            if (said > SAID)
+                snprintf(text + length, size - length, "; and so on");
+            else
+                snprintf(text + length, size - length,
+                         "%sfor %s of head %zu%s those of %s of head "
+                         "%zu%s",
+                         said > 1 ? "; " : "", tokens, p / s->parts, of, others, group, at);
+        }
+}
+
+static bool try_sources(const reading *r, const double *own, const double *y, const uint8_t *told,
+                        double *made) {
+    const kernel *x = r->x;
+    size_t d = x->d, most = 4, all = x->n * x->groups * most;
+    size_t *room = calloc(all + 1, sizeof *room);
+    bool fine = room != NULL || fail_for_memory(r->o->c->s);
+    for (size_t parts = 1; fine && parts <= most && r->o->c->found == NULL; parts *= 2) {
+        const sources s = {parts, room};
+        if (d % parts != 0 || d / parts < 4 || !find_sources(r, own, y, told, &s)) continue;
+        char text[320] = "", id[64];
+        size_t each = d / parts;
+        for (size_t at = 0; at < x->n * x->groups * parts; at++)
+            memcpy(made + at * each, own + room[at] * each, each * sizeof *made);
+        snprintf(text, sizeof text, "%s in other places: ", r->of_keys ? "keys" : "values");
+        say_runs(r, &s, text, sizeof text);
+        snprintf(id, sizeof id, "%s-of-others-%zu", r->of_keys ? "keys" : "values", parts);
+        fine = reading_try_passes(r, made, id, text);
+    }
+    free(room);
+    return fine;
+}
+
+// Squares of some tokens and as many coordinates that are transposed.
+static bool try_squares(const reading *r, const double *own, double *made) {
+    const kernel *x = r->x;
+    size_t d = x->d;
+    bool fine = true;
+    for (size_t side = 2; side <= d && side <= x->n && fine; side *= 2) {
+        char id[64], text[120];
+        if (d % side != 0) break;
+        memcpy(made, own, x->n * x->groups * d * sizeof *made);
+        for (size_t at = 0; at < x->n / side * side * x->groups * d; at++) {
+            size_t j = at / d / x->groups, g = at / d % x->groups, c = at % d;
+            size_t from = j / side * side + c % side, to = c / side * side + j % side;
+            made[at] = own[(from * x->groups + g) * d + to];
+        }
+        snprintf(id, sizeof id, "%s-squares-%zu", r->of_keys ? "keys" : "values", side);
+        snprintf(text, sizeof text,
+                 "%s whose squares of %zu tokens and %zu coordinates are "
+                 "transposed",
+                 r->of_keys ? "keys" : "values", side, side);
+        fine = reading_try_passes(r, made, id, text);
+    }
+    return fine;
+}
+
+// Clamped to the largest size that was read, or to a multiple of 1/4.
+static bool try_clamps(const reading *r, const double *own, const double *y, double *made) {
+    enum { CLAMPS = 48 };
+    size_t all = r->x->n * r->x->groups * r->x->d;
+    double largest = 0, was = 0;
+    bool fine = true;
+    for (size_t i = 0; i < all; i++)
+        largest = fmax(largest, fabs(y[i])), was = fmax(was, fabs(own[i]));
+    for (int i = 0; i < CLAMPS && fine && r->o->c->found == NULL; i++) {
+        // roundings of 16 bits hide the largest
+        double limit = i + 1 == CLAMPS ? nearbyint(largest * 1024) / 1024 : (double)(i + 1) / 4;
+        char id[64], text[100];
+        if (!(limit < was) || (i + 1 == CLAMPS && r->o->c->step > 0x1p-12)) continue;
+        for (size_t e = 0; e < all; e++) made[e] = fmax(-limit, fmin(limit, own[e]));
+        snprintf(id, sizeof id, "%s-clamped-%g", r->of_keys ? "keys" : "values", limit);
+        snprintf(text, sizeof text, "%s that are clamped to %g on both sides",
+                 r->of_keys ? "keys" : "values", limit);
+        fine = reading_try_passes(r, made, id, text);
+    }
+    return fine;
+}
+
+// Times a number of each head, token or channel.
+static bool try_factors(const reading *r, const double *own, const double *y, const uint8_t *told,
+                        double *made) {
+    static const char *const words[] = {"key/value head", "token", "channel"};
+    const kernel *x = r->x;
+    size_t width = x->groups * x->d, all = x->n * width;
+    double *sums = calloc(2 * all + 1, sizeof *sums);
+    bool fine = sums != NULL || fail_for_memory(r->o->c->s);
+    for (int by = 0; by < 3 && fine; by++) {
+        double least = INFINITY, most = -INFINITY;
+        char text[200], id[64];
+        memset(sums, 0, 2 * all * sizeof *sums);
+        for (size_t at = 0; at < all; at++) {
+            size_t p = by == 0 ? at % width / x->d : by == 1 ? at / width : at % width;
+            if (!told[at / x->d]) continue;
+            sums[2 * p] += own[at] * y[at], sums[2 * p + 1] += own[at] * own[at];
+        }
+        for (size_t at = 0; at < all; at++) {
+            size_t p = by == 0 ? at % width / x->d : by == 1 ? at / width : at % width;
+            double times = sums[2 * p + 1] > 0 ? sums[2 * p] / sums[2 * p + 1] : 1;
+            least = fmin(least, times), most = fmax(most, times);
+            made[at] = times * own[at];
+        }
+        snprintf(text, sizeof text, "%s that are multiplied by a number of each %s, %.3g to %.3g",
+                 r->of_keys ? "keys" : "values", words[by], least, most);
+        snprintf(id, sizeof id, "%s-times-%d", r->of_keys ? "keys" : "values", by);
+        fine = reading_try_passes(r, made, id, text);
+    }
+    free(sums);
+    return fine;
+}
+
+// Those of another layer of the trace: of all tokens, or of those that are not as they should be.
+static bool try_layers(const reading *r, const double *own, const double *y, const uint8_t *told,
+                       double *made) {
+    const composing *c = r->o->c;
+    const kernel *x = r->x;
+    sinkproof_trace_point point = r->of_keys ? TRACE_A4_K : TRACE_A2_V;
+    size_t d = x->d, all = x->n * x->groups * d;
+    bool fine = true;
+    for (size_t l = 0; l < c->s->trials.config->n_layers && fine && c->found == NULL; l++) {
+        const sinkproof_tensor *t = sinkproof_trace_find(c->s->trials.suspect.trace, point, l);
+        char id[64], text[120];
+        if (l == c->place || t == NULL || sinkproof_tensor_elements(t) != all) continue;
+        for (size_t v = 0; v < x->n * x->groups; v++) {
+            bool other = !told[v] || distance(d, y + v * d, own + v * d) > 0.05;
+            for (size_t k = v * d; k < (v + 1) * d; k++)
+                made[k] = other ? sinkproof_tensor_value(t, k) : own[k];
+        }
+        snprintf(id, sizeof id, "%s-of-layer-%zu", r->of_keys ? "keys" : "values", l);
+        snprintf(text, sizeof text, "%s of layer %zu", r->of_keys ? "keys" : "values", l);
+        fine = reading_try_passes(r, made, id, text);
+    }
+    return fine;
+}
+
+// Whether a vector is nothing that is made of its own: those that are rotated or reordered are as
+// long, those that are rounded or multiplied point the same way.
+static bool is_foreign(size_t d, const double *y, const double *own) {
+    double yy = 0, oo = 0, oy = 0;
+    for (size_t c = 0; c < d; c++) yy += y[c] * y[c], oo += own[c] * own[c], oy += own[c] * y[c];
+    return fabs(oy) < 0.9 * sqrt(oo * yy) && fabs(sqrt(yy / oo) - 1) > 0.01;
+}
+
+// Keys or values that match none.
+static bool try_foreign(const reading *r, const double *own, const double *y, const uint8_t *told,
+                        double *made) {
+    enum { ELEMENTS = 3 }; // for each number that is fitted
+    const kernel *x = r->x;
+    size_t first = x->n, end = 0, d = x->d, others = 0, foreign = 0, outside = 0;
+    char text[200], id[64];
+    memcpy(made, own, x->n * x->groups * d * sizeof *made);
+    for (size_t v = 0; v < x->n * x->groups; v++) {
+        if (!told[v] || distance(d, y + v * d, own + v * d) < 0.05) continue;
+        memcpy(made + v * d, y + v * d, d * sizeof *made);
+        if (v / x->groups < first) first = v / x->groups;
+        end = v / x->groups + 1;
+        others++, foreign += is_foreign(d, y + v * d, own + v * d);
+    }
+    for (size_t at = 0; at < r->o->c->elements; at++) outside += r->o->c->marks[at];
+    // roundings of 16 bits leave too much open
+    bool told_so = first < end && 2 * (end - first) <= x->n && 4 * foreign >= 3 * others &&
+                   ELEMENTS * others * d <= outside && r->o->c->step < 0x1p-12;
+    if (!told_so) return true;
+    snprintf(text, sizeof text,
+             "%s of tokens %zu-%zu that the trace has none of: of another sequence, of drafts that "
+             "were rejected, or never cleared",
+             r->of_keys ? "keys" : "values", first, end - 1);
+    snprintf(id, sizeof id, "foreign-%s-%zu-%zu", r->of_keys ? "keys" : "values", first, end - 1);
+    return reading_try_passes(r, made, id, text);
+}
+
+static bool try_all(const reading *r) {
+    const kernel *x = r->x;
+    size_t n = x->n, d = x->d, all = n * x->groups * d, square = n > d ? n * n : d * d;
+    const double *own = r->of_keys ? x->k : x->v;
+    double *room = malloc((2 * all + square + n * d + n + d + 1) * sizeof *room);
+    uint8_t *told = malloc(n * x->groups + 1);
+    bool fine = (room != NULL && told != NULL) || fail_for_memory(r->o->c->s);
+    double *y = room, *made = room + all;
+    if (fine && reading_solve(r, made + all, y, told) > 0)
+        fine = try_squares(r, own, made) && try_sources(r, own, y, told, made) &&
+               try_clamps(r, own, y, made) && try_factors(r, own, y, told, made) &&
+               try_layers(r, own, y, told, made) && try_foreign(r, own, y, told, made);
+    free(room);
+    free(told);
+    return fine;
+}
+
+// The first row with an element outside.
+static size_t first_row(const composing *c, const kernel *x) {
+    size_t first = c->n, d = x->d;
+    for (size_t at = 0; at < c->elements; at++) {
+        size_t i = c->point == TRACE_A6 ? at / c->n % c->n : at / d / x->heads;
+        if (c->marks[at] && i < first) first = i;
+    }
+    return first;
+}
+
+bool compose_readings(composing *c) {
+    enum { MOST = 1 << 27 }; // multiplications of the fit
+    const sinkproof_config *config = c->s->trials.config;
+    const sinkproof_trace *trace = c->s->trials.suspect.trace;
+    operation o;
+    kernel x;
+    bool scores = c->point == TRACE_A6 && c->n >= 8 && c->report->rank == 3 &&
+                  c->elements == config->n_heads * c->n * c->n &&
+                  sinkproof_trace_first(trace) == 0 && sinkproof_trace_sequences(trace) <= 1;
+    double n = (double)c->n, fit = n * n * n * (double)config->n_heads;
+    if ((!scores && !kernel_is_asked(c)) || fit > MOST) return true;
+    const sinkproof_making of = composing_making(c);
+    bool fine = operation_read(c, &o);
+    if (fine && o.n > 0 && kernel_open(&of, &x)) {
+        double *y_c = malloc((x.d + 1) * sizeof *y_c);
+        fine = y_c != NULL || fail_for_memory(c->s);
+        reading r = {&o, &x, scores, first_row(c, &x), y_c};
+        // as many equations again as numbers are asked
+        if (fine && (scores || x.each > 1)) fine = try_all(&r);
+        if (fine && !scores) fine = reading_try_places(&r);
+        r.of_keys = true;
+        if (fine && c->found == NULL && (scores || x.weights == NULL))
+            fine = reading_try_places(&r);
+        if (fine && c->found == NULL && (scores || x.weights == NULL)) fine = reading_try_turns(&r);
+        free(y_c);
+        kernel_close(&x);
+    }
+    operation_free(&o);
+    return fine;
+}
