@@ -225,13 +225,13 @@ static void mistakes(const sinkproof_model *model, const char *policy, sinkproof
 
 int main(void) {
     const char *said = getenv("DRAWS");
-    size_t draws = said != NULL ? strtoul(said, NULL, 10) : 4;
+    size_t draws = said != NULL ? strtoul(said, NULL, 10) : 3;
     sinkproof_model *model = open_model(MODEL);
     honest_kernels(model, "f32", SINKPROOF_F32, false, draws);
     honest_kernels(model, "bf16", SINKPROOF_BF16, false, draws);
     honest_kernels(model, "flash-bf16", SINKPROOF_BF16, false, draws);
     honest_kernels(model, "hf-bf16", SINKPROOF_BF16, true, draws);
-    subsets(model, 10 * draws);
+    subsets(model, 6 * draws);
     sequences(model);
     not_numbers(model);
     mistakes(model, "f32", SINKPROOF_F32);

@@ -62,7 +62,7 @@ static const size_t lengths[] = {1, 9, 24, 40};
 static void honest(const sinkproof_stages *stages, const char *policy, const char *what) {
     size_t runs = 0, outside = 0, unlikely = 0, wrong = 0;
     double share = 0, drift = 0;
-    for (uint64_t run = 0; run < 6; run++) {
+    for (uint64_t run = 0; run < 4; run++) {
         char spec[64];
         snprintf(spec, sizeof spec, "synthetic:tiny,layers=2,seed=%d", (int)run + 1);
         sinkproof_model *model = open_model(spec);
