@@ -174,6 +174,10 @@ bool sinkproof_trace_builder_lse(sinkproof_trace_builder *builder, const char *l
 // What the loss reads: "cross-entropy", the mean of the next tokens', or points: "F2,03.A9.lse".
 bool sinkproof_trace_builder_loss(sinkproof_trace_builder *builder, const char *loss,
                                   sinkproof_error *error);
+// How many tokens came in each call of the engine: "16,16,12", or "36,8x1" for 36 and eight times
+// 1; of several sequences a list each, separated by semicolons. Each adds up to its rows.
+bool sinkproof_trace_builder_calls(sinkproof_trace_builder *builder, const char *calls,
+                                   sinkproof_error *error);
 // Makes the trace of the added points, any subset of all. The builder is then empty.
 bool sinkproof_trace_builder_finish(sinkproof_trace_builder *builder, sinkproof_trace **trace,
                                     sinkproof_error *error);

@@ -52,10 +52,31 @@ static void add_passes(pass_search *s, size_t first, size_t rows, size_t single)
     if (fits && s->n_passes < PASSES) s->passes[s->n_passes++] = p;
 }
 
+// The passes of the calls that the trace names, if they are of one length behind the first, and
+// then single tokens; first 0: they are not, or it names none.
+static sinkproof_row_passes named_passes(const attention_view *v) {
+    const uint8_t *calls = v->plain ? sinkproof_trace_calls(v->of->trace) : NULL;
+    sinkproof_row_passes p = {v->begin, 0, v->keys};
+    size_t row = 0;
+    if (calls == NULL) return (sinkproof_row_passes){0, 0, 0};
+    for (row = p.first == 0; p.first == 0 && row < v->n && !calls[row];) row++;
+    if (p.first == 0) p.first = row;
+    if (row == v->n) return (sinkproof_row_passes){v->keys, v->keys, v->keys};
+    for (p.rows = 1; row + p.rows < v->n && !calls[row + p.rows];) p.rows++;
+    for (size_t at = v->n; at-- > row && calls[at];)
+        if ((at - row) % p.rows == 0) p.single = v->begin + at;
+    for (; row < v->n; row++)
+        if ((sinkproof_row_pass_begin(&p, v->begin + row) == v->begin + row) != (calls[row] != 0))
+            return (sinkproof_row_passes){0, 0, 0};
+    return p;
+}
+
 // A prompt and single tokens; passes of one length; the same and then single tokens; and passes
 // whose first one has another length. The simplest come first.
 static void list_passes(pass_search *s) {
     size_t n = s->h->view->keys, at = attention_first_failing(s->h->view);
+    sinkproof_row_passes named = named_passes(s->h->view);
+    if (named.first > 0) s->passes[s->n_passes++] = named;
     s->passes[s->n_passes++] = (sinkproof_row_passes){n, n, n}; // all rows are one pass
     for (size_t back = 0; back < at && back <= 32; back++) add_passes(s, at - back, 1, at - back);
     for (size_t rows = 2; rows < n; rows++) add_passes(s, rows, rows, n);
@@ -189,6 +210,8 @@ static size_t cached_passes(const hunt *h, const sinkproof_attending *how,
     size_t n = h->view->keys, at = attention_first_failing(h->view), count = 0;
     passes[count++] = (sinkproof_row_passes){0, 0, 0};
     if (!how->read.spared || !h->view->plain || at < 2) return count;
+    sinkproof_row_passes named = named_passes(h->view);
+    if (named.first > 0 && named.first < n) passes[count++] = named;
     passes[count++] = (sinkproof_row_passes){at, at, n};
     if (2 * at < n && n - at > 1) passes[count++] = (sinkproof_row_passes){at, n - at, n};
     // which pages of a layout are whole tells the passes too little

@@ -61,6 +61,8 @@ typedef enum sinkproof_lse {
     SINKPROOF_LSE_KEYS
 } sinkproof_lse;
 sinkproof_lse sinkproof_trace_lse(const sinkproof_trace *trace);
+// [n]: 1 where a call of the engine begins, as its metadata say; NULL: they do not.
+const uint8_t *sinkproof_trace_calls(const sinkproof_trace *trace);
 // How many of its tensors are gradients (gradients.h): their shapes are checked, nothing else.
 size_t sinkproof_trace_gradients(const sinkproof_trace *trace);
 bool sinkproof_trace_lse_by_token(const sinkproof_trace *trace); // [n, heads], not [heads, n]

@@ -2,6 +2,7 @@
 // Copyright 2026 the sinkproof authors
 #include "audit/trace/trace_alone.h"
 
+#include "audit/trace/trace_calls.h"
 #include "audit/trace/trace_points.h"
 
 #include <stdio.h>
@@ -115,6 +116,10 @@ static bool declare_head(const splitting *x, sinkproof_error *error) {
         const char *said = sinkproof_trace_metadata(x->trace, kept[k]);
         if (said != NULL) sinkproof_safetensors_writer_metadata(x->out, kept[k], said);
     }
+    const uint8_t *calls = sinkproof_trace_calls(x->trace);
+    char text[4096]; // calls that need more are left out
+    if (calls != NULL && calls_write(calls, x->s.row, x->s.rows, text, sizeof text))
+        sinkproof_safetensors_writer_metadata(x->out, "calls", text);
     const char *layout = sinkproof_trace_lse_by_token(x->trace) ? "tokens,heads" : "heads,tokens";
     sinkproof_safetensors_writer_metadata(x->out, "lse_layout", layout);
     const sinkproof_dtype dtype = SINKPROOF_DTYPE_I32;

@@ -346,7 +346,7 @@ static bool declare_indices(const batch *x, sinkproof_safetensors_writer *out,
 static bool declare_batch(const batch *x, sinkproof_safetensors_writer *out, packed_tensor *tensors,
                           size_t *count, sinkproof_error *error) {
     static const char *const kept[] = {"format", "engine", "version", "policy",
-                                       "model",  "ranks",  "lse"};
+                                       "model",  "ranks",  "lse",     "calls"};
     for (size_t k = 0; k < sizeof kept / sizeof kept[0]; k++) {
         const char *said = sinkproof_safetensors_metadata(x->file, kept[k]);
         if (said != NULL) sinkproof_safetensors_writer_metadata(out, kept[k], said);

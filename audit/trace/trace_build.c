@@ -30,7 +30,7 @@ struct sinkproof_trace_builder {
     char engine[256], policy[SINKPROOF_POLICY_NAME],
         of[256];                  // `of`: "" stands for this model's fingerprint
     char lse[16], lse_layout[16]; // metadata; "": not said
-    char loss[2048];
+    char loss[2048], *calls;
     size_t n, columns, n_layers; // columns: of keys
     size_t sequences;
     bool apart; // with columns of keys of their own
@@ -116,6 +116,15 @@ bool sinkproof_trace_builder_loss(sinkproof_trace_builder *b, const char *loss,
                               strlen(loss));
     strcpy(b->loss, loss);
     return true;
+}
+
+bool sinkproof_trace_builder_calls(sinkproof_trace_builder *b, const char *calls,
+                                   sinkproof_error *error) {
+    if (b == NULL || calls == NULL)
+        return sinkproof_fail(error, "expected a builder and calls, found NULL");
+    if (b->calls != NULL) return sinkproof_fail(error, "expected calls that are named once");
+    b->calls = strdup(calls);
+    return b->calls != NULL || sinkproof_fail(error, "no memory for the calls");
 }
 
 // Says that the rows [row, row + rows) are at the positions from `first` on.
@@ -245,6 +254,7 @@ void sinkproof_trace_builder_free(sinkproof_trace_builder *builder) {
     free(builder->cu_seqlens_k);
     free(builder->prefix);
     free(builder->cu_seqlens_prefix);
+    free(builder->calls);
     free(builder);
 }
 
@@ -387,6 +397,7 @@ static bool declare_tensors(const sinkproof_trace_builder *b, sinkproof_safetens
     if (b->lse_layout[0] != '\0')
         sinkproof_safetensors_writer_metadata(out, "lse_layout", b->lse_layout);
     if (b->loss[0] != '\0') sinkproof_safetensors_writer_metadata(out, "loss", b->loss);
+    if (b->calls != NULL) sinkproof_safetensors_writer_metadata(out, "calls", b->calls);
     if (names_sequences(b))
         sinkproof_safetensors_writer_declare(out, "cu_seqlens", SINKPROOF_DTYPE_I32, 1, &ends);
     if (b->cu_seqlens_k != NULL)

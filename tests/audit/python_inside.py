@@ -22,7 +22,7 @@ import sinkproof  # noqa: E402
 from sinkproof import _library  # noqa: E402
 from tap import Tap  # noqa: E402
 from python_batches import check_batches  # noqa: E402
-from python_traces import check_caches, check_gradients, check_later, check_lse, check_packed, check_prefix, check_truth  # noqa: E402
+from python_traces import check_caches, check_calls, check_gradients, check_later, check_lse, check_packed, check_prefix, check_truth  # noqa: E402
 
 VECTORS = ROOT / "tests" / "vectors" / "openai-torch" / "small"
 SINKPROOF = (ROOT / (os.environ.get("SINKPROOF") or "build/release/sinkproof")).resolve()
@@ -486,7 +486,7 @@ def check_adapters(room, folder):
 def main(count):
     tap = Tap()
     tap.count, room = count, Room(tap)
-    for check in (check_vectors, check_arrays, check_later, check_packed, check_prefix, check_caches, check_batches, check_lse, check_gradients,
+    for check in (check_vectors, check_arrays, check_later, check_packed, check_prefix, check_caches, check_calls, check_batches, check_lse, check_gradients,
                   check_refusals, check_another_model, check_truth, check_output, check_stages, check_exceptions, check_handles, check_assertion):
         check(room)
     with tempfile.TemporaryDirectory() as folder:

@@ -10,6 +10,7 @@ import tempfile
 import numpy as np
 import sinkproof
 from drilled_kernels import attended
+from sinkproof.adapters._record import Record
 
 TOKENS, FAST = list(range(3, 43)), {"local": True, "hint": False}
 
@@ -119,6 +120,28 @@ def decoded(parts, firsts, kept):
             cached = name.endswith(("A4.k", "A2.v"))
             made[name] = np.concatenate([part[name][first - keys if cached else first:] for part, first, keys in zip(parts, firsts, kept)])
     return made
+
+
+def check_calls(room):
+    """The lengths of calls: kept, of a padded batch too, and refused where they do not add up."""
+    trace = {name: value for name, value in room.trace.items() if not name.endswith(("A6", "A9", "A10"))}
+    again = saved(room, sinkproof.Trace(trace, {"calls": "16,16,8x1"}))
+    room.ok(again.metadata["calls"] == "16,16,8x1" and sinkproof.judge(room.model, again, "f32", **FAST).ok, "calls are saved and read")
+    parts = [dict(sinkproof.run(room.model, tokens, policy="f32")) for tokens in (TOKENS[:7], TOKENS[9:20])]
+    packed = {name: np.concatenate([part[name] for part in parts]) for name in parts[0] if not name.endswith(("A6", "A9", "A10"))}
+    packed["cu_seqlens"] = np.array([0, 7, 18], np.int32)
+    for said in ("7;10,1", "3,4x1;11"):
+        found = sinkproof.judge(room.model, sinkproof.Trace(packed, {"calls": said}), "f32", **FAST)
+        room.ok(found.ok, f"calls {said} of two sequences", found)
+    for said in ("16,16", "16,16,9", "39,x1", "40;", "", "0,40", "99999999999999999999999", "2x9223372036854775828", "a", "40 "):
+        room.refused(f"calls {said!r}", "metadata calls: expected lengths of calls that add up to 40 tokens of sequence 0, of 1",
+                     lambda: sinkproof.judge(room.model, sinkproof.Trace(trace, {"calls": said}), "f32"))  # pylint: disable=cell-var-from-loop
+    room.refused("a list for one of two", "add up to 7 tokens of sequence 0, of 2",
+                 lambda: sinkproof.judge(room.model, sinkproof.Trace(packed, {"calls": "7"}), "f32"))
+    record = Record(room.model)
+    for tokens in (range(5), range(5), [], [3], [4], [5], range(9)):
+        record.begin(tokens)
+    room.ok(record.trace({}).metadata["calls"] == "2x5,3x1,9", "a tracer says the lengths of its calls", record.trace({}).metadata)
 
 
 def check_caches(room):

@@ -149,6 +149,27 @@ def sequences(work):
                f"{name} of sequences from {begins} on: exit {status}, named {told} in {alone}", [said])
 
 
+# ---- calls
+
+def calls(work):
+    """Values of the passes before a query's own, which are half of what they are: the passes are those that the trace names,
+    and without them none is found."""
+    def begin(row):
+        return 0 if row < 10 else row - (row - 10) % 14
+
+    def halved(q):
+        whole, b = q.value, begin(q.row)
+        q.value = lambda j: [x / 2 for x in whole(j)] if j < b else whole(j)
+    honest, path = Run(work, 7), work / "t.safetensors"
+    honest.trace(path, 1, query(halved))
+    tensors, metadata = read(path)
+    for said, wanted in (({"calls": "10,2x14,6"}, "cached-v-times=0.5@passes=10+14"), ({}, None)):
+        path.write_bytes(safetensors(tensors, {**metadata, **said}))
+        status, told, text = judged(path)
+        good = [causes for _, causes, _ in told] == [[wanted]] if wanted else not any("cached-v-times" in one for _, causes, _ in told for one in causes)
+        report(status == 1 and good, f"calls {said or 'unsaid'}: {wanted}, exit {status}, named {told}", [text])
+
+
 # ---- what needs no prefix
 
 def everywhere(work):
@@ -178,4 +199,4 @@ def everywhere(work):
                f"a norm 1.5 times too large, {form}: exit {status}, named {told}", [said])
 
 
-sys.exit(run(attention, another_prefix, sequences, everywhere))
+sys.exit(run(attention, another_prefix, sequences, calls, everywhere))

@@ -159,6 +159,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "trace_builder_prefixes": (c_bool, c_void_p, SIZES, c_size_t, TOKENS, ERROR),
     "trace_builder_lse": (c_bool, c_void_p, c_char_p, c_char_p, ERROR),
     "trace_builder_loss": (c_bool, c_void_p, c_char_p, ERROR),
+    "trace_builder_calls": (c_bool, c_void_p, c_char_p, ERROR),
     "trace_builder_of": (c_bool, c_void_p, c_char_p, ERROR),
     "trace_builder_finish": (c_bool, c_void_p, OUT, ERROR),
     "trace_builder_free": (None, c_void_p),

@@ -185,7 +185,7 @@ def read_trace(trace: Handle, path: str | None = None) -> Trace:
         dtype = DTYPES[text(view.dtype)]
         arrays[text(view.name)] = np.frombuffer(data, dtype).reshape(view.shape[: view.rank]).copy()
     said = {key: call("trace_metadata", trace.pointer, key.encode())
-            for key in ("engine", "policy", "version", "model", "lse", "lse_layout", "loss", "adapter")}
+            for key in ("engine", "policy", "version", "model", "lse", "lse_layout", "loss", "calls", "adapter")}
     return Trace(arrays, {key: text(value) for key, value in said.items() if value is not None}, path)
 
 
@@ -301,6 +301,8 @@ def built_trace(model: Model, arrays: Mapping[str, Any]) -> Handle:
         attempt("trace_builder_lse", builder.pointer, *words)
     if "loss" in said:
         attempt("trace_builder_loss", builder.pointer, encoded(said["loss"]))
+    if "calls" in said:
+        attempt("trace_builder_calls", builder.pointer, encoded(said["calls"]))
     keys, sizes = read_cached(arrays, len(tokens)), ctypes.c_size_t * (len(ends) - 1)
     if len(ends) > 2 or first > 0 or keys is not None:
         attempt("trace_builder_place", builder.pointer, len(ends) - 1, sizes(*np.diff(ends)),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -47,6 +48,7 @@ class Record:
         self.words = None if points is None else chosen_words(points)
         self.tokens: list[int] = []  # of all pieces, including the current one
         self.first = 0               # tokens before the current piece
+        self.calls: list[int] = []   # tokens of each piece
         self.pieces: dict[str, list[tuple[int, Array]]] = {}
         self.gradients: Record | None = None  # those of the points, under the points' names
 
@@ -66,6 +68,8 @@ class Record:
         """Starts the next piece with its tokens."""
         self.first = len(self.tokens)
         self.tokens += [int(token) for token in tokens]
+        if self.n > 0:
+            self.calls.append(self.n)
 
     def wants(self, point: str, layer: int | None = None) -> bool:
         """Whether the point is requested, so that the adapter can skip work for others."""
@@ -179,4 +183,11 @@ class Record:
         if self.ends is not None:
             found["cu_seqlens"] = np.array(self.ends, np.int32)
             positions = np.concatenate([np.arange(rows, dtype=np.int32) for rows in np.diff(self.ends)])
-        return Trace({**found, "tokens": tokens, "positions": positions}, metadata)
+        return Trace({**found, "tokens": tokens, "positions": positions}, {"calls": self.said_calls(), **metadata})
+
+    def said_calls(self) -> str:
+        """The metadata `calls`: "16,16,12", "36,8x1"; of sequences end to end, in one call, a number for each."""
+        if self.ends is not None:
+            return ";".join(str(rows) for rows in np.diff(self.ends) if rows > 0)
+        runs = [(length, len(list(each))) for length, each in itertools.groupby(self.calls)]
+        return ",".join(str(length) if times == 1 else f"{times}x{length}" for length, times in runs)
