@@ -262,6 +262,15 @@ def seeds():
         {"tokens": ("I32", [2, 2], 4), "attention_mask": ("I32", [2, 2], 4), "positions": ("I64", [2, 2], 8),
          "00.A9": ("F16", [2, 10, 2, 3], 2), "01.A9.lse": ("F32", [2, 10, 2], 4), "01.M3": ("I32", [2, 2, 1], 4)},
         {"format": "sinkproof-trace-1"}, struct.pack("<8i4q", 1, 2, 3, 4, 0, 1, 1, 1, 0, 0, 0, 1))
+    yield "trace-named", safetensors(  # behind prefixes that are named, with the calls
+        {"cu_seqlens": ("I32", [3], 4), "cu_seqlens_prefix": ("I32", [3], 4), "prefix": ("I32", [3], 4), "positions": ("I32", [3], 4),
+         "tokens": ("I32", [3], 4), "00.A4.k": ("BF16", [6, 2, 16], 2), "01.A9": ("F16", [10, 3, 7], 2), "01.A11": ("F16", [3, 10, 16], 2),
+         "02.A9.lse": ("F32", [3, 10], 4)},
+        {"format": "sinkproof-trace-1", "calls": "2x1;1"}, struct.pack("<12i", 0, 2, 3, 0, 1, 3, 5, 6, 7, 1, 2, 2))
+    yield "trace-padded-caches", safetensors(
+        {"tokens": ("I32", [2, 2], 4), "attention_mask": ("I32", [2, 4], 4), "prefix": ("I32", [2, 2], 4),
+         "00.A4.k": ("BF16", [2, 4, 2, 16], 2), "00.A6": ("F16", [2, 10, 2, 4], 2), "01.A11": ("F16", [2, 2, 10, 16], 2)},
+        {"format": "sinkproof-trace-1", "calls": "1;1,1"}, struct.pack("<16i", 1, 2, 3, 4, 0, 1, 0, 1, 1, 1, 1, 1, 5, 6, 7, 8))
     yield "trace-lse", safetensors(
         {"tokens": ("I32", [2], 4), "positions": ("I32", [2], 4), "00.A9.lse": ("F32", [2, 10], 4),
          "01.A9.lse-keys": ("F16", [10, 2], 2)}, {"format": "sinkproof-trace-1", "lse": "without-sink",
