@@ -7,6 +7,7 @@
 // a mask with more columns than tokens, or end to end as cu_seqlens_k says.
 #include "audit/trace/trace_batch.h"
 
+#include "audit/trace/gradients.h"
 #include "audit/trace/trace_checks.h"
 #include "audit/trace/trace_points.h"
 #include "base/words.h"
@@ -158,10 +159,62 @@ static bool fits_packed(const batch *x, const packed_tensor *t, sinkproof_error 
                                   x->name, t->from->name, sinkproof_counted(x->kept, "token").text);
 }
 
+// ---- gradients
+
+// Whether the gradient is 0 where a token is padding: what it has there is in the gradients of
+// weights, and of no sequence.
+static bool check_padding(const batch *x, const packed_tensor *t, sinkproof_error *error) {
+    const sinkproof_tensor *from = t->from;
+    size_t heads = t->heads_first ? from->shape[1] : 1, each, at = 0;
+    uint8_t *kept = calloc(x->b * x->n, 1);
+    if (kept == NULL) return sinkproof_fail(error, "%.300s: no memory for a batch", x->name);
+    for (size_t i = 0; i < x->kept; i++) kept[x->place[i]] = 1;
+    each = sinkproof_tensor_elements(from) / (x->b * heads * x->n);
+    bool zero = true;
+    for (; zero && at < x->b * heads * x->n; at++) {
+        if (kept[at / (heads * x->n) * x->n + at % x->n]) continue;
+        for (size_t k = 0; zero && k < each; k++)
+            zero = sinkproof_tensor_value(from, at * each + k) == 0;
+    }
+    free(kept);
+    return zero || sinkproof_fail(error,
+                                  "%.300s: tensor %.100s: expected 0 in the padding, found another "
+                                  "gradient at row %zu of the batch, column %zu: the gradients of "
+                                  "weights would have it, and no sequence does",
+                                  x->name, from->name, (at - 1) / (heads * x->n), (at - 1) % x->n);
+}
+
+// A gradient of a weight stays as it is; one of a point is laid out as the point.
+static bool lay_out_gradient(const batch *x, const sinkproof_gradient *g, packed_tensor *t,
+                             sinkproof_error *error) {
+    size_t shape[SINKPROOF_MAX_RANK + 1] = {x->b};
+    t->rank = sinkproof_gradient_shape_in(x->config, g, 0, x->n, shape + 1);
+    if (t->rank == 0 || t->rank >= SINKPROOF_MAX_RANK)
+        return sinkproof_fail(error, "%.300s: unknown tensor '%.100s'", x->name, t->from->name);
+    if (x->keys > x->kept)
+        return sinkproof_fail(error,
+                              "%.300s: tensor %.100s: expected no gradient in a batch behind "
+                              "caches: those of earlier keys have no place",
+                              x->name, t->from->name);
+    memcpy(t->shape, shape + 1, t->rank * sizeof *t->shape);
+    t->as_it_is = g->of_weight;
+    if (g->of_weight) return trace_check_shape(x->name, t->from, t->rank, t->shape, error);
+    t->point = g->point;
+    t->by_head = sinkproof_trace_point_is_by_head(g->point);
+    t->heads_first = t->by_head || sinkproof_trace_point_is_offered(g->point);
+    if (!has_shape(x, t->from, t->rank + 1, shape, error)) return false;
+    t->shape[t->heads_first] = x->kept;
+    if (t->by_head) t->shape[2] += x->kept - x->n;
+    return check_padding(x, t, error) && (!t->by_head || fits_packed(x, t, error));
+}
+
 static bool lay_out_tensor(const batch *x, const sinkproof_tensor *from, packed_tensor *t,
                            sinkproof_error *error) {
     size_t layer, shape[SINKPROOF_MAX_RANK + 1] = {x->b};
+    sinkproof_gradient gradient;
     *t = (packed_tensor){.from = from};
+    if (sinkproof_gradient_parse(from->name, &gradient))
+        return lay_out_gradient(x, &gradient, t, error);
     if (!sinkproof_trace_name_parse(from->name, &t->point, &layer))
         return sinkproof_fail(error, "%.300s: unknown tensor '%.100s'", x->name, from->name);
     t->by_head = t->heads_first = sinkproof_trace_point_is_by_head(t->point);
@@ -345,8 +398,8 @@ static bool declare_indices(const batch *x, sinkproof_safetensors_writer *out,
 // Declares the file: what its metadata say, indices, then the points in their order.
 static bool declare_batch(const batch *x, sinkproof_safetensors_writer *out, packed_tensor *tensors,
                           size_t *count, sinkproof_error *error) {
-    static const char *const kept[] = {"format", "engine", "version", "policy",
-                                       "model",  "ranks",  "lse",     "calls"};
+    static const char *const kept[] = {"format", "engine", "version", "policy", "model",
+                                       "ranks",  "lse",    "calls",   "loss"};
     for (size_t k = 0; k < sizeof kept / sizeof kept[0]; k++) {
         const char *said = sinkproof_safetensors_metadata(x->file, kept[k]);
         if (said != NULL) sinkproof_safetensors_writer_metadata(out, kept[k], said);
@@ -358,7 +411,9 @@ static bool declare_batch(const batch *x, sinkproof_safetensors_writer *out, pac
         packed_tensor *t = &tensors[*count];
         if (is_beside(from->name)) continue;
         if (!lay_out_tensor(x, from, t, error)) return false;
-        if (sinkproof_trace_point_is_offered(t->point))
+        bool gradient =
+            t->as_it_is || sinkproof_gradient_parse(from->name, &(sinkproof_gradient){0});
+        if (!gradient && sinkproof_trace_point_is_offered(t->point))
             layout = t->heads_first ? "heads,tokens" : "tokens,heads";
         sinkproof_safetensors_writer_declare(out, from->name, from->dtype, t->rank, t->shape);
         (*count)++;

@@ -10,7 +10,7 @@ import struct
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "shared"))
-from checkpoints import read, report, run, safetensors, sinkproof  # noqa: E402
+from checkpoints import CODES, numbers_of, read, report, run, safetensors, sinkproof  # noqa: E402
 
 MODEL, TOKENS = "synthetic:tiny,layers=2", ("1,2,3,4,5", "7,8,9,4,5,6,3")
 
@@ -145,6 +145,44 @@ def of_compare(paths, alone, work):
     report(status == 0 and said.count("Nowhere further apart") == 2, "compare --model: a baseline has the rows of each sequence", [said])
 
 
+def of_weight(name):
+    return re.search(r"d[Wb]\.|dsink", name)
+
+
+def gradients(work):
+    """A padded batch with gradients is judged as its sequences end to end; those of weights are sums over all of them."""
+    parts = []
+    for s, tokens in enumerate(TOKENS):
+        sinkproof("run", MODEL, "--policy", "f32", "--tokens", tokens, "--backward", "--trace", str(work / str(s)))
+        tensors, metadata = read(work / str(s))
+        parts.append({name: tensor for name, tensor in tensors.items() if not re.search(r"\.d?A(6|9|10)$", name)})
+    sums = {}
+    for name in filter(of_weight, parts[0]):
+        dtype, shape, raw = parts[0][name]
+        numbers = [numbers_of(dtype, part[name][2]) for part in parts]
+        sums[name] = (dtype, shape, struct.pack(f"<{len(numbers[0])}{CODES[dtype]}", *map(sum, zip(*numbers))))
+    rows = [{name: tensor for name, tensor in part.items() if not of_weight(name)} for part in parts]
+    said = {}
+    metadata["loss"] = "F2"
+    for form, whole in (("packed", packed(rows)), ("padded", padded(rows))):
+        path = write(work / form, {**whole, **sums}, metadata)
+        status, out, told = sinkproof("judge", MODEL, path, "--policy", "f32", "--local")
+        said[form] = (status, out.replace(path, ""), told)
+    report(said["packed"][0] == 0 and "dW.q" in said["packed"][1] and said["padded"] == said["packed"],
+           "a padded batch with gradients is judged as its sequences end to end", [str(said)])
+    wrong = {**padded(rows), **sums}
+    dtype, shape, raw = wrong["01.dW.q"]
+    wrong["01.dW.q"] = (dtype, shape, parts[0]["01.dW.q"][2])  # of one sequence alone
+    status, out, told = sinkproof("judge", MODEL, write(work / "wrong", wrong, metadata), "--policy", "f32", "--local")
+    report(status == 1 and "01.dW.q" in out, "a gradient of a weight that leaves out a sequence is a bug", [out, told])
+    wrong = {**padded(rows), **sums}
+    dtype, shape, raw = wrong["00.dA11"]
+    wrong["00.dA11"] = (dtype, shape, struct.pack("<f", 0.5) + raw[4:])
+    status, out, told = sinkproof("judge", MODEL, write(work / "wrong", wrong, metadata), "--policy", "f32", "--local")
+    report(status == 3 and "tensor 00.dA11: expected 0 in the padding, found another gradient at row 0 of the batch, column 0" in told,
+           "a gradient in the padding is refused", [told])
+
+
 def refused(work, parts, path):
     """What needs one sequence from its start."""
     status, _, told = sinkproof("truth", MODEL, "--local", path, "--trace", str(work / "t"))
@@ -159,4 +197,4 @@ def refused(work, parts, path):
                f"{words[0]} names the sequence that begins later", [told])
 
 
-sys.exit(run(several))
+sys.exit(run(several, gradients))
