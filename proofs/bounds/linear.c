@@ -18,7 +18,7 @@
 // gamma_m(2^-53) A is added to the radius.
 #include "proofs/bounds/bounds.h"
 #include "proofs/bounds/doubles.h"
-#include "proofs/bounds/tensor_core.h"
+#include "proofs/bounds/sum_sets.h"
 
 #include <cblas.h>
 #include <stdint.h>
@@ -87,13 +87,6 @@ static void bound_products(const sinkproof_planes *x, const sinkproof_planes *y,
                                           : sum_of_sizes(k, &x->mid[i * k], &y->mid[j * k], square);
         }
 }
-
-typedef struct sums {
-    double *mid, *abs, *square;          // S, A, Q
-    double *worst, *likely, *var, *bias; // from the inputs' freedom; NULL if all are known
-    double *flushed; // the possible loss of operands read as zero; NULL if none is that small
-    core_sums unit;  // what a matrix unit needs beside these (bound.tensor-core)
-} sums;
 
 // 0 < |x| < tiny in one comparison: bit patterns of positive numbers are ordered, and 0 minus 1 is
 // the largest.
@@ -218,97 +211,6 @@ static void sums_free(sums *c) {
 
 static int significand_bits(sinkproof_format format) {
     return format == SINKPROOF_REAL ? 53 : -ilogb(sinkproof_unit_roundoff(format));
-}
-
-//> bound.overflow
-// In some order a partial sum may reach the sum of all sizes plus its error. If that exceeds the
-// largest number of the format, the sum may be infinite.
-static bool may_overflow(double sizes, double worst, double largest) {
-    return !(sizes + worst <= largest);
-}
-//< bound.overflow
-
-//> bound.linear
-// Quantities that all sums of one row share.
-typedef struct row_terms {
-    double n;           // rounded terms; a constant b adds one when `biased`
-    double whole;       // products per term: integers times a scale, whose sum is exact
-    double products;    // roundings of a term before it is added
-    bool biased, leans; // leans: the format is narrow, so no error is assumed to be centred
-    double gamma;       // relative error of all roundings that one term can undergo
-    double here;        // relative error of the matrix products below, in units of A
-    double under;       // absolute error that underflows can add to a nonzero sum
-    double largest;     // largest number of the format inside
-    core_terms core;    // of a matrix unit
-} row_terms;
-
-// A term undergoes at most n - 1 additions, one more for b, and the rounding of its product; a sum
-// of integers undergoes the roundings of its product with two scales instead.
-static row_terms row_error_terms(const sinkproof_setting *s, const sinkproof_planes *x,
-                                 double terms, bool exact_products, bool biased, bool straddles) {
-    double whole = x->whole > 1 ? (double)x->whole : 1, alone = (double)x->sums;
-    double n = ceil((terms - alone) / whole) + alone;
-    double products = x->whole > 1 ? (double)x->scalings : exact_products ? 0 : 1;
-    double roundings = fmax(n - 1, 0) + (biased ? 1 : 0) + products;
-    double gamma = sinkproof_gamma(roundings, s->u), here = sinkproof_gamma(2 * terms + 8, 0x1p-53);
-    // Short products have no rounding error, but they can still fall below the smallest number;
-    // where results are flushed, sums can too.
-    bool unit = s->core.bits > 0; // which cuts, by up to twice of what rounding to nearest loses
-    double steps =
-        s->policy->ftz || unit || x->whole > 1 ? 2 * terms + 2 : terms + (biased ? 1 : 0);
-    double under = underflow_bound(s, steps, gamma);
-    double largest = setting_largest(s);
-    bool leans = s->u > sinkproof_unit_roundoff(SINKPROOF_F32);
-    core_terms core = unit ? core_row_terms(s, terms, biased, straddles) : (core_terms){0};
-    return (row_terms){n, whole, products, biased, leans, gamma, here, under, largest, core};
-}
-
-// Rounding to nearest, in any order. Sums of the squares of the rounded partial sums. paths: for an
-// order that is independent of the values. paths + others: for any order that keeps each square
-// below S^2 + Q, at most six times as much.
-static sum_freedom rounding_freedom(const sinkproof_setting *s, const row_terms *t,
-                                    const sum_sizes *z) {
-    double n = t->n, mid = z->mid, square = z->square, third = s->u * s->u / 3;
-    double once = t->products * square + (t->biased ? mid * mid : 0);
-    double paths = (n + 1) * (mid * mid / 3 + square / 6) + once;
-    double others = (n + 1) * (mid * mid * 2 / 3 + square * 5 / 6);
-    return (sum_freedom){.worst = t->gamma * z->total,
-                         .likely = sqrt(2 * s->odds * paths) * s->u,
-                         .var = third * paths,
-                         .order = third * others};
-}
-
-static sinkproof_honest sum_set(const sinkproof_setting *s, const row_terms *t, double b,
-                                const sums *c, size_t at) {
-    double here = t->here;
-    double in_worst = c->worst != NULL ? c->worst[at] : 0;
-    double in_likely = c->likely != NULL ? c->likely[at] : 0;
-    double flushed = c->flushed != NULL ? c->flushed[at] : 0;
-    in_worst += flushed, in_likely += flushed;
-    double mid = c->mid[at] + b, total = c->abs[at] + fabs(b) + in_worst;
-    double square = c->square[at] * t->whole + b * b; // (sum of w numbers)^2 <= w sum of squares
-    double slack = (in_worst + total) * here + (total > 0 ? t->under : 0);
-    sum_sizes z = core_sum_sizes(mid, total, square, &c->unit, at);
-    sum_freedom f = s->core.bits > 0 ? core_freedom(s, &t->core, &z) : rounding_freedom(s, t, &z);
-    double worst = f.worst * (1 + 2 * here) + in_worst + slack;
-    double likely = f.likely + in_likely + slack;
-    if (may_overflow(total, worst, t->largest)) worst = INFINITY;
-    if (t->leans || !(worst < INFINITY)) likely = worst;
-    double in_var = c->var != NULL ? c->var[at] : 0;
-    double bias = t->leans ? worst : (c->bias != NULL ? c->bias[at] : 0) + flushed + f.bias;
-    sinkproof_honest x =
-        sinkproof_set_around(mid, worst, likely, f.var + in_var + flushed * flushed, bias);
-    x.mid += f.shift;
-    x.order = f.order + 5 * in_var;
-    return x;
-}
-//< bound.linear
-
-// Row i of the sums.
-static void sums_row(const sinkproof_setting *s, const sums *c, const row_terms *t, size_t i,
-                     size_t rows, const double *b_r, sinkproof_honest *out_r) {
-    for (size_t r = 0; r < rows; r++)
-        out_r[r] = sum_set(s, t, b_r != NULL ? b_r[r] : 0, c, i * rows + r);
 }
 
 static bool products_are_exact(const sinkproof_setting *s, const sinkproof_planes *x, int bits) {

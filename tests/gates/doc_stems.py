@@ -75,7 +75,7 @@ OTHERS = {
              "identities_forms identities_gradients identities_grid identities_mixing identities_model identities_repeat identities_sink "
              "identities_stages identities_terms lattice number operator_norm repeat share_work sliced sliced_plan slices slices_avx2 slices_avx512 slices_plain training variants",
     "bounds": "abreast abreast_avx2 abreast_avx512 accumulators alike drift factors flash gated gradient_sums gradients honest lse measures merged mixing one_minus "
-              "operands parts planes quotient rope_forms scaled softmax_maximum spread tensor_core times unnormalised unrounded variants",
+              "operands parts planes quotient rope_forms scaled softmax_maximum spread sum_sets tensor_core times unnormalised unrounded variants",
     "judge": "judge judge_access judge_adapter judge_attending judge_attention judge_backward judge_backward_attention judge_backward_experts "
              "judge_backward_norm judge_backward_read judge_backward_report judge_backward_row judge_backward_stages judge_cache judge_candidates "
              "judge_cause judge_certified judge_certified_alone judge_certified_report judge_change judge_describe judge_evidence judge_expert_maps "
