@@ -223,11 +223,14 @@ static double added_weight(const product *p, size_t e, size_t c, const double *y
 
 // Adds to the widths what a rounding of each weight to bfloat16 may change: twice that of the
 // weights, and eight times the deviation of that of what is added. Returns false if the trace
-// differs by more than such roundings, which have no common direction, make of many weights.
+// differs by more than such roundings, which have no common direction, make of many weights, or if
+// the rank holds less than four times the squares of what is left: of noise it holds about as much
+// as its share of the numbers, of which it has at most a quarter.
 static bool add_roundings(const sinkproof_making *of, const product *p, const double *y,
                           double *width) {
     sinkproof_matrix w = weights_of(of);
-    double *row_c = malloc((w.cols + 1) * sizeof *row_c), u = 0x1p-9, far = 0, expected = 0;
+    double *row_c = malloc((w.cols + 1) * sizeof *row_c), u = 0x1p-9, far = 0, expected = 0,
+           held = 0;
     bool fine = row_c != NULL && w.rows == p->cols && w.cols == p->width &&
                 (double)of->all * (double)w.cols <= 1 << 27;
     for (size_t ec = 0; fine && ec < w.count * w.rows; ec++) {
@@ -247,12 +250,12 @@ static bool add_roundings(const sinkproof_making *of, const product *p, const do
             double round = of->numbers[STEP] * sinkproof_tensor_value(p->v, at);
             double rest = sinkproof_tensor_value(p->v, at) - of->x[at] - y[at];
             width[at] += u * (2 * sum + 8 * added * sqrt(inputs));
-            far += rest * rest;
+            far += rest * rest, held += y[at] * y[at];
             expected += u * u * (squares + added * added * inputs) + round * round;
         }
     }
     free(row_c);
-    return fine && far <= expected;
+    return fine && far <= expected && held >= 4 * far;
 }
 
 static bool make_added(const sinkproof_making *of, double *y, double *width) {

@@ -377,7 +377,8 @@ bool compose_scores(composing *c) {
         for (int over = PART; fine && over <= MODULO; over++)
             if (over == PART ? a > 1 : over == MODULO ? a > 1 && a < experts / 2 + 1 : true)
                 fine = try_weights(&o, EXPONENTIAL, OWN, (sum_over)over, a);
-    for (size_t a = 1; fine && a < experts; a++)
+    // over the best alone: by the largest share in the row, which the divisors of rows say
+    for (size_t a = 2; fine && a < experts; a++)
         if (a != k) fine = try_weights(&o, EXPONENTIAL, OWN, BEST, a);
     operation_free(&o);
     return fine;
