@@ -131,7 +131,7 @@ static bool try_layers(biasing *b) {
     return fine;
 }
 
-// The larger of two experts' needs: what expert `above` lacks to be before `below` in row i.
+// What expert `above` lacks to be before `below` in row i.
 static double lacks(const biasing *b, const double *plus_e, size_t i, size_t above, size_t below) {
     const double *g = &b->o.x[0][i * b->experts];
     return g[below] + plus_e[below] - g[above] - plus_e[above];

@@ -48,6 +48,9 @@ static void at_position(pair_turn *t, double position) {
 static void as_defined(pair_turn *t, double by) {
     (void)t, (void)by;
 }
+static void at_chosen(pair_turn *t, double by) {
+    at_position(t, by);
+}
 static void half_of_the_head(shown *s, double by) {
     (void)by;
     rotate(s, s->c->head_dim / 2, as_defined, 0);
@@ -57,6 +60,34 @@ static void in_sections(pair_turn *t, double by) {
 }
 static void sections(shown *s, double by) {
     rotate(s, s->c->head_dim, in_sections, by);
+}
+// Two positions in turns, in a part of the rows: as of the pixels of an image.
+static void in_turns(pair_turn *t, double by) {
+    size_t first = (size_t)by, i = t->i - first;
+    if (t->i >= first && t->i < first + 12)
+        at_position(t, by + (double)(t->p % 2 == 0 ? i / 4 : i % 4));
+}
+static void turns_of_pairs(shown *s, double by) {
+    rotate(s, s->c->head_dim, in_turns, by);
+}
+static void slower(pair_turn *t, double by) {
+    at_position(t, (double)t->i / (1 + by * pow((double)t->p, 1.3)));
+}
+static void slower_pairs(shown *s, double by) {
+    rotate(s, s->c->head_dim, slower, by);
+}
+static void by_heads(shown *s, double by) { // each head at its own position
+    size_t d = s->c->head_dim, heads = s->count / s->n / d;
+    double *all = malloc(s->count * sizeof *all);
+    (void)by;
+    must(all != NULL);
+    for (size_t h = 0; h < heads; h++) {
+        rotate(s, d, at_chosen, (double)h);
+        for (size_t at = 0; at < s->count; at++)
+            if (at / d % heads == h) all[at] = s->v[at];
+    }
+    memcpy(s->v, all, s->count * sizeof *all);
+    free(all);
 }
 static void in_groups(pair_turn *t, double by) {
     if ((double)t->i >= by) at_position(t, (double)(t->i / 4) + by - (double)((size_t)by / 4));
@@ -124,6 +155,12 @@ static const plant plants[] = {
     {AT("A4.q"), .change = bases, .by = 10000, .f32 = true, .alone = true,
      .says = "whose base changes (dynamic NTK): 1e+04 from position 0 on, 4e+04 from position 12"},
     {AT("A4.q"), .change = no_rule, .by = 0.02, .f32 = true, .not = "is rotated"},
+    {AT("A4.q"), .change = turns_of_pairs, .by = 8, .f32 = true,
+     .says = "classes of pairs: pairs 0, 2, 4, 6: 8 at 9-11, 9 at 12-15, 10 at 16-19"},
+    {AT("A4.k"), .change = slower_pairs, .by = 0.4, .f32 = true,
+     .says = "other frequencies of its pairs: pair 1 by 0.714 of its own, pair 2 by 0.504"},
+    {AT("A4.q"), .change = by_heads,
+     .says = "positions that depend on the head: each head has its number"},
 };
 
 int main(int argc, char **argv) {
