@@ -154,13 +154,18 @@ void guess_stripes(hunt *h, const family_arguments *of) {
     m.cache = (sinkproof_cache_read){
         .kind = of->kind, .times = of->times, .moved = of->moved, .zeros = of->zeros};
     m.cache.unsummed = of->unsummed;
+    bool lost = of->kind == SINKPROOF_CACHE_FIXED && of->times == 0 && of->moved == 0;
     for (m.cache.step = 2; m.cache.step <= 16; m.cache.step++)
-        for (m.cache.first = 0; m.cache.first < m.cache.step; m.cache.first++) {
+        // keys that are lost from one on: those of every second step
+        for (m.cache.first = 0;
+             m.cache.first < (lost && m.cache.step <= 4 ? h->view->keys : m.cache.step);
+             m.cache.first++) {
             m.cache.count = h->view->keys - m.cache.first;
             size_t window = of->kind == SINKPROOF_CACHE_BEFORE ? h->view->layer_window : 0;
             for (int how = 0; how < 4; how++) {
                 if (window > 0 && m.cache.first + m.cache.step >= window) continue; // one key
                 m.cache.spared = how % 2 != 0, m.cache.rest = how / 2 != 0;
+                if (m.cache.first >= m.cache.step && (m.cache.rest || !m.cache.spared)) continue;
                 if (m.cache.rest && m.cache.step == 2) continue; // the others of two
                 if (m.cache.first + m.cache.step + (how % 2 != 0) < h->view->keys)
                     hunt_offer(h, &m);

@@ -14,7 +14,7 @@ static size_t size_numbers(size_t size) {
 }
 
 static size_t place_numbers(const sinkproof_attending *m) {
-    size_t n = (m->first_row > 0) + 2u * (m->end_row > 0);
+    size_t n = (m->first_row > 0) + 2u * (m->end_row > 0) + 2u * (m->row_step > 0);
     if (m->heads != 0) return n + (size_t)__builtin_popcountll(m->heads);
     return n + (m->first_head > 0) + (m->end_head > 0);
 }

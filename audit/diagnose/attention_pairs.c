@@ -19,21 +19,21 @@ static const sinkproof_attending defined = SINKPROOF_ATTENDING;
 static const struct {
     size_t at, size;
 } members[] = {
-    M(first_row),     M(end_row),      M(first_head),   M(end_head),     M(heads),
-    M(window),        M(window_by),    M(later),        M(from),         M(window_unit),
-    M(row_unit),      M(row_tile),     M(row_tile_end), M(block),        M(leak),
-    M(leaks),         M(leak_number),  M(tiling),       M(prefix),       M(across),
-    M(cache),         M(passes),       M(read),         M(head),         M(group),
-    M(group_by),      M(group_of),     M(group_spared), M(query_by),     M(transposed),
-    M(sink),          M(sink_layer),   M(sink_made),    M(sink_plus),    M(sink_low),
-    M(sink_high),     M(sink_times),   M(sink_on_key),  M(sink_value),   M(sink_count),
-    M(sink_per_part), M(renormalised), M(parting),      M(part),         M(part_begin),
-    M(parts_kept),    M(merging),      M(score_times),  M(output_times), M(logits_times),
-    M(score_limit),   M(limit_soft),   M(score_plus),   M(score_rule),   M(output_rule),
-    M(rule_number),   M(weighing),     M(sum_plus),     M(zero_keys),    M(zeros_in_sink),
-    M(scores_kept),   M(score_within), M(score_slope),  M(slopes),       M(first_term),
-    M(end_term),      M(weight_low),   M(weight_high),  M(weights_kept), M(weights_over),
-    M(gates),         M(summing),      M(columns),      M(steps)};
+    M(first_row),     M(end_row),       M(row_step),     M(first_head),   M(end_head),
+    M(heads),         M(window),        M(window_by),    M(later),        M(from),
+    M(window_unit),   M(row_unit),      M(row_tile),     M(row_tile_end), M(block),
+    M(leak),          M(leaks),         M(leak_number),  M(tiling),       M(prefix),
+    M(across),        M(cache),         M(passes),       M(read),         M(head),
+    M(group),         M(group_by),      M(group_of),     M(group_spared), M(query_by),
+    M(transposed),    M(sink),          M(sink_layer),   M(sink_made),    M(sink_plus),
+    M(sink_low),      M(sink_high),     M(sink_times),   M(sink_on_key),  M(sink_value),
+    M(sink_count),    M(sink_per_part), M(renormalised), M(parting),      M(part),
+    M(part_begin),    M(parts_kept),    M(merging),      M(score_times),  M(output_times),
+    M(logits_times),  M(score_limit),   M(limit_soft),   M(score_plus),   M(score_rule),
+    M(output_rule),   M(rule_number),   M(weighing),     M(sum_plus),     M(zero_keys),
+    M(zeros_in_sink), M(scores_kept),   M(score_within), M(score_slope),  M(slopes),
+    M(first_term),    M(end_term),      M(weight_low),   M(weight_high),  M(weights_kept),
+    M(weights_over),  M(gates),         M(summing),      M(columns),      M(steps)};
 #undef M
 
 // Both causes in one; false: they change the same.

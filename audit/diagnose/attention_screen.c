@@ -52,18 +52,20 @@ static bool place_heads(const attention_view *v, int how, sinkproof_attending *m
     return how == 0 || (how == 1 && range) || (how == 2 && some);
 }
 
-// Everywhere; from the first row that fails on; in the rows that fail; in the heads that fail; in
-// both. A narrower place counts where it makes the misfit smaller.
+// Everywhere; from the first row that fails on; in the rows that fail, or every second of them, or
+// third; in the heads that fail; in both. A narrower place counts where it makes the misfit
+// smaller.
 static void place_guess(hunt *h, const attention_guess *found) {
     const attention_view *v = h->view;
     bool rows = v->first_row > 0 || v->end_row < v->n;
     double least = INFINITY;
-    for (int p = 0; p < 9; p++) {
+    for (int p = 0; p < 12; p++) {
         attention_guess at = *found;
-        bool in_rows = p % 3 != 0, open = p % 3 == 1;
-        if (!place_heads(v, p / 3, &at.how) || (in_rows && !rows)) continue;
+        bool in_rows = p % 4 != 0, open = p % 4 == 1, stepped = p % 4 == 3;
+        if (!place_heads(v, p / 4, &at.how) || (in_rows && !rows)) continue;
         // from the first row that fails on, or up to the last one too
         if (in_rows && open && (v->first_row == 0 || v->end_row == v->n)) continue;
+        if (stepped && v->row_step == 0) continue;
         if (in_rows && (at.how.first_row > 0 || at.how.end_row > 0)) continue;
         // rules over rows and stripes fit a few rows by chance
         if (in_rows && (at.how.row_tile > 0 || at.how.cache.rest)) continue;
@@ -73,6 +75,7 @@ static void place_guess(hunt *h, const attention_guess *found) {
             continue;
         if (in_rows) at.how.first_row = v->first_row;
         if (in_rows && !open) at.how.end_row = v->end_row < v->n ? v->end_row : 0;
+        if (stepped) at.how.row_step = v->row_step;
         at.misfit += misfit_passing(h, &at.how);
         if (!(at.misfit < least)) continue;
         least = at.misfit, at.cost = attention_cost(&at.how, v->n);

@@ -122,6 +122,7 @@ typedef struct attention_view {
     attention_sample samples[ATTENTION_SAMPLES];
     // of the queries with an element outside
     size_t first_row, end_row, first_head, end_head;
+    size_t row_step; // of three rows or more that are as far apart, 2 or more; else 0
     unsigned long long heads_failing; // of the first 64, as bits
 } attention_view;
 

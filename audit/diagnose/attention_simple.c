@@ -87,7 +87,7 @@ static unsigned mask_cost(const sinkproof_attending *m) {
 }
 
 unsigned attention_cost(const sinkproof_attending *m, size_t rows) {
-    unsigned place = (m->first_row > 0) + 3 * (m->end_row > 0);
+    unsigned place = (m->first_row > 0) + 3 * (m->end_row > 0) + (m->row_step > 0);
     place += 2 * (m->first_head > 0 || m->end_head > 0 || m->heads != 0);
     return place + cache_cost(m, rows) + mask_cost(m) + (m->part > 1 ? size_cost(m->part) : 0) +
            (m->parts_kept != SINKPROOF_KEPT_ALL);

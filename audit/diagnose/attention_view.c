@@ -123,6 +123,19 @@ static void take_samples(attention_view *view, const uint8_t *fails, bool wanted
     }
 }
 
+// How far the rows that fail are apart, if all are as far, and are three or more; 0: they are not,
+// or rows beside each other fail.
+static size_t step_of_rows(const attention_view *view, const uint8_t *fails) {
+    size_t last = SIZE_MAX, step = 0, rows = 0;
+    for (size_t row = view->first_row; row < view->end_row; row++) {
+        if (memchr(fails + row * view->heads, 1, view->heads) == NULL) continue;
+        if (last != SIZE_MAX && step != 0 && row - last != step) return 0;
+        if (last != SIZE_MAX) step = row - last;
+        last = row, rows++;
+    }
+    return rows > 2 && step > 1 ? step : 0;
+}
+
 static bool choose_samples(attention_view *view) {
     enum { FAILING = 24, PASSING = 8 };
     size_t all = view->heads * view->n;
@@ -141,6 +154,7 @@ static bool choose_samples(attention_view *view) {
         if (row >= view->end_row) view->end_row = row + 1;
         if (head >= view->end_head) view->end_head = head + 1;
     }
+    view->row_step = step_of_rows(view, fails);
     take_samples(view, fails, true, FAILING);
     qsort(view->samples, view->n_samples, sizeof *view->samples, compare_misfits);
     take_samples(view, fails, false, PASSING);
@@ -152,8 +166,10 @@ static bool choose_samples(attention_view *view) {
     for (size_t h = view->first_head; h < view->end_head; h++) {
         bool first = view->first_row > 0 && reads_known_keys(view, view->first_row - 1);
         bool last = view->end_row < view->n && reads_known_keys(view, view->end_row);
+        bool between = view->row_step > 0 && reads_known_keys(view, view->first_row + 1);
         if (first) add_sample(view, h, view->first_row - 1, false);
         if (last) add_sample(view, h, view->end_row, false);
+        if (between) add_sample(view, h, view->first_row + 1, false);
     }
     free(fails);
     return true;

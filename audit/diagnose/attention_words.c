@@ -266,6 +266,13 @@ static void say_place_of_heads(cause_words *w) {
         say_cause(w, ", in heads %zu-%zu", m->first_head, last);
 }
 
+// last 0: up to the last of all.
+static void say_rows_apart(cause_words *w, const char *word, size_t first, size_t last) {
+    name_cause(w, "-by-%zu", w->how->row_step);
+    say_cause(w, ", at %ss %zu, %zu and so on", word, first, first + w->how->row_step);
+    if (last > 0) say_cause(w, " up to %zu", last);
+}
+
 static void say_place(cause_words *w) {
     const sinkproof_attending *m = w->how;
     const char *word = w->site->packed ? "row" : "position";
@@ -276,13 +283,15 @@ static void say_place(cause_words *w) {
     if (heads) say_place_of_heads(w);
     if (rows) name_cause(w, "@%s=%zu", word, first);
     if (rows && !open && end > first + 1) name_cause(w, "-%zu", end - 1);
-    if (rows && open)
+    if (m->row_step > 0)
+        say_rows_apart(w, word, first, open ? 0 : end - 1);
+    else if (rows && open)
         say_cause(w, ", from %s %zu on", word, first);
     else if (rows && end == first + 1)
         say_cause(w, ", at %s %zu", word, first);
     else if (rows)
         say_cause(w, ", at %ss %zu-%zu", word, first, end - 1);
-    if (heads || (rows && !open)) say_cause(w, " alone");
+    if (heads || (rows && !open) || m->row_step > 0) say_cause(w, " alone");
 }
 
 attention_site attention_site_of(const sinkproof_config *config, const sinkproof_trace *trace) {

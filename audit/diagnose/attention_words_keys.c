@@ -103,6 +103,8 @@ static void say_stripe(cause_words *w) {
     else
         say_cause(w, "%s %zu, from key %zu on,",
                   c->rest ? "all but one key of every" : "one key of every", c->step, c->first);
+    if (c->step == 2 && !before && c->first >= c->step)
+        say_cause(w, " from position %zu on", c->first);
     if (before) say_cause(w, " in steps of %zu,", c->step);
 }
 

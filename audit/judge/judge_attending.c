@@ -10,6 +10,7 @@ const sinkproof_attending sinkproof_attending_as_defined = SINKPROOF_ATTENDING;
 bool sinkproof_attending_is_at(const sinkproof_attending *m, size_t head, size_t row) {
     return row >= m->first_row && (m->end_row == 0 || row < m->end_row) && head >= m->first_head &&
            (m->end_head == 0 || head < m->end_head) &&
+           (m->row_step == 0 || (row - m->first_row) % m->row_step == 0) &&
            (m->heads == 0 || (head < 64 && (m->heads >> head & 1) != 0));
 }
 

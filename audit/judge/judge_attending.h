@@ -287,6 +287,7 @@ typedef enum sinkproof_columns {
 typedef struct sinkproof_attending {
     // the queries that are computed so: all of them where an end is 0
     size_t first_row, end_row, first_head, end_head;
+    size_t row_step;          // 0: every row; or the first one and every row_step-th behind it
     unsigned long long heads; // 0: of the first 64 heads, only those whose bit is set
     sinkproof_windowing window;
     ptrdiff_t window_by;          // 0: the window is so many keys wider

@@ -89,6 +89,30 @@ def zeros_behind_the_first_pass(draw):
     return 1, query(change), f"^key-zero={lost[0]}-{lost[-1]}@position={begin}$"
 
 
+def second_steps_see_themselves(draw):
+    """Every second or third query from one on reads its own key alone; its number is in the place."""
+    first, step = draw.randrange(24, 28), draw.choice((2, 3))
+    def seen(q, j):
+        return j == q.row if q.row >= first and (q.row - first) % step == 0 else sees(q.layer, q.row, j)
+    return 1, seeing(seen), rf"^from-key=\d+@position={first}(-\d+)?-by-{step}$"
+
+
+def second_steps_lose_a_key(draw):
+    """The key before is lost at every third query."""
+    first = draw.randrange(24, 28)
+    def seen(q, j):
+        return sees(q.layer, q.row, j) and not (q.row >= first and (q.row - first) % 3 == 0 and j == q.row - 1)
+    return 1, seeing(seen), rf"^last-key-left-out=1@position={first}(-\d+)?-by-3$"
+
+
+def second_slots_lost(draw):
+    """Keys of every second step are never written."""
+    first = draw.randrange(24, 28)
+    def seen(q, j):
+        return sees(q.layer, q.row, j) and (j == q.row or j < first or (j - first) % 2 != 0)
+    return 1, seeing(seen), rf"^key-left-out={first}-\d+/2-but-own$"
+
+
 ACCESS = [packed_documents, stretch_both_ways, keys_of_a_prompt_evicted, every_second_key_of_a_prompt, window_counted_in_a_pass,
           window_of_the_first_query, blocks_for_a_window, window_of_tile_and_block, ring_behind_the_first_pass, ring_of_one_call,
-          zeros_behind_the_first_pass]
+          zeros_behind_the_first_pass, second_steps_see_themselves, second_steps_lose_a_key, second_slots_lost]
