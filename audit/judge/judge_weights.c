@@ -15,6 +15,13 @@ sinkproof_honest set_times(const sinkproof_attending *m, sinkproof_honest x, dou
     return m->times_error > 0 ? sinkproof_honest_declared(x, m->times_error, 0) : x;
 }
 
+// A number that may be stored like the scores before it goes on.
+static sinkproof_honest set_stored(const sinkproof_setting *s, sinkproof_honest z) {
+    sinkproof_format as = s->policy->at[AT_A6].format;
+    if (as >= SINKPROOF_FORMATS || as == SINKPROOF_REAL) return z;
+    return set_hull(z, sinkproof_honest_declared(z, sinkproof_unit_roundoff(as), 0));
+}
+
 // limit tanh(z / limit), which grows with z.
 static sinkproof_honest set_capped(const sinkproof_setting *s, const sinkproof_attending *m,
                                    sinkproof_honest z) {
@@ -45,16 +52,18 @@ sinkproof_honest meant_score(const judge_pass *pass, const sinkproof_setting *s,
     z = set_times(m, z, times);
     if (m->score_rule != SINKPROOF_RULE_NONE) z = sinkproof_honest_declared(z, 4 * s->u, 0);
     if (frexp(times, &(int){0}) != 0.5) z = sinkproof_honest_roundings(s, z, 2);
-    // a score that is stored before something is added to it is rounded twice
-    if (plus != 0 || limit > 0) z = set_hull(z, sinkproof_honest_at(s, AT_A6, z));
+    // a score that is stored before more is done to it is rounded more often: before its factor, a
+    // sum or a cap, and a cap's quotient and hyperbolic tangent too
+    if (times != 1 || plus != 0 || limit > 0) z = set_hull(z, sinkproof_honest_at(s, AT_A6, z));
     if (limit > 0 && m->limit_soft)
-        z = set_capped(s, m, z);
+        z = set_stored(s, set_capped(s, m, set_stored(s, z)));
     else if (limit > 0)
         z = sinkproof_honest_clamp(z, -limit, limit);
     if (plus != 0) {
         double error = (m->times_error + 4 * s->u) * fabs(plus);
-        z = sinkproof_honest_inside(
-            s, sinkproof_honest_add(z, sinkproof_set_around(plus, error, error, 0, error)));
+        sinkproof_honest by = sinkproof_set_around(plus, error, error, 0, error);
+        by = set_stored(s, by);
+        z = sinkproof_honest_inside(s, sinkproof_honest_add(z, by));
     }
     return sinkproof_honest_at(s, AT_A6, sinkproof_honest_inside(s, z));
 }
@@ -63,7 +72,7 @@ sinkproof_honest score_counted(const sinkproof_setting *s, const sinkproof_atten
                                double times, sinkproof_honest z) {
     double by = log(times), error = 0x1p-50 * (fabs(by) + 1);
     if (m->logits_times != 1)
-        z = sinkproof_honest_roundings(s, set_times(m, z, m->logits_times), 2);
+        z = set_stored(s, sinkproof_honest_roundings(s, set_times(m, z, m->logits_times), 2));
     if (times == 1) return z;
     z = sinkproof_honest_add(z, sinkproof_set_around(by, error, error, 0, 0));
     return sinkproof_honest_declared(z, 0, 2 * s->u * (fabs(by) + 1));
