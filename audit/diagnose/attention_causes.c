@@ -3,8 +3,7 @@
 //
 // Causes in attention, A6 to A11: the guesses of the screen, tried by the judge's sets in the order
 // of their distance.
-#include "audit/diagnose/attention_screen.h"
-#include "audit/diagnose/composed.h"
+#include "audit/diagnose/attention_ranges.h"
 #include "audit/diagnose/roundings.h"
 
 #include <math.h>
@@ -144,9 +143,11 @@ static bool try_guess(composing *c, const sinkproof_attending *how) {
     m->attending = *how, m->operate = operate_attention;
     m->mistake.points = attending_points(how);
     const attention_site site = attention_site_of(c->s->trials.config, c->s->trials.suspect.trace);
-    attention_cause_say(how, &site, m->id, sizeof m->id, m->text, sizeof m->text);
-    bool holds = true;
-    if (is_of_layers(how) && !holds_in_other_layers(c, m, &holds)) return false;
+    bool holds;
+    if (!attention_settle(c, m, &holds)) return false;
+    m->mistake.points = attending_points(&m->attending);
+    attention_cause_say(&m->attending, &site, m->id, sizeof m->id, m->text, sizeof m->text);
+    if (holds && is_of_layers(how) && !holds_in_other_layers(c, m, &holds)) return false;
     return !holds || is_said_already(c->found, m->id) || composing_try(c, m);
 }
 

@@ -4,12 +4,13 @@
 // Two causes at once, where no cause alone is near: the nearest guesses of the families are joined
 // with one another, and their numbers are fitted together.
 #include "audit/diagnose/attention_hunt.h"
+#include "audit/diagnose/attention_ranges.h"
 
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
 
-enum { JOINED = 16, REFINED = 6, NUMBERS = 12 };
+enum { JOINED = 16, REFINED = 6 };
 
 static const sinkproof_attending defined = SINKPROOF_ATTENDING;
 
@@ -51,15 +52,12 @@ static bool join(const sinkproof_attending *a, const sinkproof_attending *b,
     return true;
 }
 
-// The numbers of a cause that are not as defined; returns how many.
-static size_t list_numbers(sinkproof_attending *m, double *number[NUMBERS]) {
-    double *all[] = {&m->sink_count,   &m->sink_times,   &m->sink_plus,   &m->score_times,
-                     &m->output_times, &m->logits_times, &m->score_slope, &m->sum_plus,
-                     &m->zero_keys,    &m->read.times,   &m->leak_number, &m->score_plus};
-    const double usual[] = {1, 1, 0, 1, 1, 1, 0, 0, 0, 1, 0, 0};
-    size_t n = 0;
-    for (size_t i = 0; i < NUMBERS; i++)
-        if (*all[i] != usual[i]) number[n++] = all[i];
+// The numbers of a cause that are fitted together; returns how many.
+static size_t list_numbers(sinkproof_attending *m, double *number[ATTENTION_NUMBERS]) {
+    fitted_member of[ATTENTION_NUMBERS];
+    size_t all = attention_numbers_of(m, of), n = 0;
+    for (size_t i = 0; i < all; i++)
+        if (of[i].plain) number[n++] = of[i].number;
     return n;
 }
 
@@ -99,7 +97,7 @@ void hunt_pairs(hunt *h) {
     size_t refined = near ? 0 : h->n_kept < REFINED ? h->n_kept : REFINED;
     memcpy(kept, h->kept, refined * sizeof *kept);
     for (size_t i = 0; i < refined; i++) {
-        double *number[NUMBERS];
+        double *number[ATTENTION_NUMBERS];
         if (list_numbers(&kept[i].how, number) == 2)
             hunt_offer_fitted_two(h, &kept[i].how, number[0], number[1], true);
     }

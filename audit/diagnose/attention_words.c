@@ -4,6 +4,8 @@
 // The name and the sentence of a cause in attention: what is meant otherwise, with its numbers, and
 // at which place.
 #include "audit/diagnose/attention_words.h"
+#include "audit/diagnose/attention_ranges.h"
+#include "audit/diagnose/composed_ranges.h"
 #include "base/words.h"
 
 #include <math.h>
@@ -294,6 +296,15 @@ static void say_place(cause_words *w) {
     if (heads || (rows && !open) || m->row_step > 0) say_cause(w, " alone");
 }
 
+// How far the number may be off; of several numbers no range is known.
+static void say_range(cause_words *w) {
+    sinkproof_attending how = *w->how;
+    fitted_member of[ATTENTION_NUMBERS];
+    char text[RANGE_TEXT];
+    range_text(how.estimated ? RANGE_MOST : how.times_error, text);
+    say_cause(w, "%s", attention_numbers_of(&how, of) > 1 ? " (the numbers are estimated)" : text);
+}
+
 attention_site attention_site_of(const sinkproof_config *config, const sinkproof_trace *trace) {
     size_t rows = sinkproof_trace_length(trace), begin = sinkproof_trace_first(trace);
     return (attention_site){.config = config,
@@ -308,7 +319,7 @@ void attention_cause_say(const sinkproof_attending *how, const attention_site *s
     cause_words w = {how, site, site->config, site->keys, id, text, id_size, text_size};
     id[0] = text[0] = '\0';
     say_what(&w);
-    if (how->times_error > 0x1p-20) say_cause(&w, " (within %.2g %%)", 100 * how->times_error);
+    if (how->times_error > 0) say_range(&w);
     say_place(&w);
     if (!how->kernel) return;
     say_cause(&w,

@@ -161,7 +161,7 @@ bool say_cache(cause_words *w) {
         name_cached(w, "counted");
         name_cause(w, "-times=%.7g", c->times);
         say_cached(w);
-        say_cause(w, "%s counted %s times, as a number added to %s does, %.4g",
+        say_cause(w, "%s counted %s times, as a number added to %s does, about %.4g",
                   several ? " are" : " is", number_words(w, c->times).text,
                   several ? "their scores" : "its score", log(c->times));
     } else if (c->times != 1) {

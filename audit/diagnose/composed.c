@@ -2,7 +2,7 @@
 // Copyright 2026 the sinkproof authors
 //
 // Composed mistakes: what they are made of, what they are called, and a trial of one.
-#include "audit/diagnose/composed.h"
+#include "audit/diagnose/composed_ranges.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -173,6 +173,7 @@ bool composing_try(composing *c, composed_mistake *m) {
     c->tried++;
     if (!trial_try_whether(&c->s->trials, c->place, &t, &possible)) return false;
     if (!possible || !trial_explains(&t, point_bit(c->point))) return true;
+    if (!composed_say_range(c, m)) return false;
     if (c->found == NULL) {
         unsigned others = findings_give(c->s, c->place, t.inside & ~c->left);
         c->found = add_finding(c->s, c->place, (t.inside & c->left) | others);

@@ -44,6 +44,7 @@ typedef struct composed_mistake {
     double numbers[COMPOSED_NUMBERS];
     activation_choice activation;  // which `operate` may read
     double *by;                    // the factor above that is said of one layer alone; NULL: none
+    double *fitted;                // the number above whose range is said; NULL: none
     struct composed_mistake *next; // of the diagnosis
 } composed_mistake;
 

@@ -110,7 +110,7 @@ static bool try_joined(composing *c, int term, const sinkproof_region *region,
     bool attention = c->point == TRACE_A13;
     composed_mistake *m = joined_new(c, 1, 1);
     if (m == NULL) return false;
-    m->numbers[term] = by->value, m->by = &m->numbers[term], m->region = *region;
+    m->numbers[term] = by->value, m->by = m->fitted = &m->numbers[term], m->region = *region;
     composed_name(m, "%s-%s-times-%s", sinkproof_trace_point_name(c->point),
                   term == 0 ? "residual" : "added", by->text);
     if (term == 0)

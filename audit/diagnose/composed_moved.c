@@ -72,7 +72,7 @@ bool compose_zeros(composing *c) {
 static bool try_factor(composing *c, const sinkproof_region *region, const chosen_number *by) {
     composed_mistake *m = moved_new(c, region);
     if (m == NULL) return false;
-    m->moving.factor = by->value, m->by = &m->moving.factor;
+    m->moving.factor = by->value, m->by = m->fitted = &m->moving.factor;
     composed_name(m, "%s-times-%s", point_name(c), by->text);
     if (by->value == -1)
         composed_say(m, "%s has the opposite sign", point_name(c));
@@ -85,7 +85,7 @@ static bool try_factor(composing *c, const sinkproof_region *region, const chose
 static bool try_addend(composing *c, const sinkproof_region *region, const chosen_number *by) {
     composed_mistake *m = moved_new(c, region);
     if (m == NULL) return false;
-    m->moving.addend = by->value;
+    m->moving.addend = by->value, m->fitted = &m->moving.addend;
     composed_name(m, "%s-plus-%s", point_name(c), by->text);
     composed_say(m, "%s is added to every element of %s", by->text, point_name(c));
     composed_say_moved(c, m);

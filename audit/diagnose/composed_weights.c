@@ -126,7 +126,7 @@ static bool try_scaled_and_kept(composing *c, const read_weight *w, const sinkpr
     if (m == NULL) return false;
     m->numbers[FACTOR] = by->value, m->numbers[KEPT] = kept;
     if (kept == SINKPROOF_REAL)
-        m->by = &m->numbers[FACTOR];
+        m->by = m->fitted = &m->numbers[FACTOR];
     else
         m->numbers[FACTOR] = sinkproof_round(SINKPROOF_F32, by->value);
     composed_name(m, "%s-times-%s", sinkproof_slot_name(w->slot), by->text);

@@ -352,6 +352,7 @@ typedef struct sinkproof_attending {
     bool weights_over;              // false: those of the keys are then divided by their sum
     bool apart;         // false: the values meet these weights, and not those that the engine shows
     double times_error; // 0: the relative error of a factor that was fitted
+    bool estimated;     // false: that error is one of least squares, not a range
     sinkproof_columns columns;
     size_t steps; // as of sinkproof_cache_read: how many keys a row of columns has
     bool kernel;  // false: scores and weights are rounded as a fused kernel may, not as declared
