@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 // ---- what the sets accept
 
@@ -167,6 +168,7 @@ bool composed_say_range(composing *c, composed_mistake *m) {
     if (!exact_has_neighbours(&g, &fine)) return fine;
     exact_range r = exact_range_of(&g, 0, &fine);
     range_text(range_error(&r, *m->fitted), text);
-    composed_say(m, "%s", text);
+    size_t length = strlen(m->text);
+    snprintf(m->text + length, sizeof m->text - length, "%s", text);
     return fine;
 }
