@@ -155,6 +155,7 @@ compose_candidates compose_gathers;          // composed_gathers.c: rows that ex
 compose_candidates compose_beside;           // elements beside those that belong there
 compose_candidates compose_experts;          // composed_experts.c: M5 to M10
 compose_candidates compose_emptied;          // the same, where it is zero
+compose_candidates compose_batch_rows;       // of an expert
 compose_candidates compose_rows;             // composed_rows.c: an input of other positions
 compose_candidates compose_averages;         // composed_averages.c: means and sums of parts
 compose_candidates compose_contributions;    // composed_contributions.c: M11

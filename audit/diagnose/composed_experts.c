@@ -198,27 +198,31 @@ static bool try_empty(const operation *o) {
     return fine;
 }
 
+static bool is_of_experts(const composing *c) {
+    bool slots = c->point >= TRACE_M5 && c->point <= TRACE_M10 && !c->s->trials.config->dense;
+    return slots && c->chosen_nk != NULL;
+}
+
 bool compose_experts(composing *c) {
     operation o;
-    bool slots = c->point >= TRACE_M5 && c->point <= TRACE_M10 && !c->s->trials.config->dense;
-    if (!slots || c->chosen_nk == NULL) return true;
+    if (!is_of_experts(c)) return true;
     bool fine = operation_read(c, &o);
     bool weighed = o.kind == SINKPROOF_MULTIPLY || o.kind == SINKPROOF_ADD_BIAS;
     if (fine && weighed) fine = compose_read(c, &o);
     operation_free(&o);
-    return fine && (c->found != NULL || try_batch(c));
+    return fine;
+}
+
+bool compose_batch_rows(composing *c) {
+    return !is_of_experts(c) || try_batch(c);
 }
 
 bool compose_emptied(composing *c) {
     operation o;
     size_t zeros = 0; // worth a look only if there are any
-    bool slots = c->point >= TRACE_M5 && c->point <= TRACE_M10 && !c->s->trials.config->dense;
     for (size_t at = 0; at < c->elements; at++) zeros += c->marks[at] && c->v[at] == 0;
-    if (!slots || c->chosen_nk == NULL || zeros == 0) return true;
-    size_t regions = c->n_regions;
-    c->n_regions = 1; // the rules are of all tokens of an expert
+    if (!is_of_experts(c) || zeros == 0) return true;
     bool fine = operation_read(c, &o) && try_empty(&o);
-    c->n_regions = regions;
     operation_free(&o);
     return fine;
 }

@@ -42,8 +42,8 @@ static double least_width(const composing *c) {
 // ---- the search
 
 // In which parts of the point an offer looks: in all that hold every element outside; in those that
-// are ranges of indices; or in sets of indices, which are picked by what fails.
-typedef enum offered_in { IN_ALL, IN_RANGES, IN_SETS } offered_in;
+// are ranges of indices; in the whole point; or in sets of indices, which are picked by what fails.
+typedef enum offered_in { IN_ALL, IN_RANGES, IN_WHOLE, IN_SETS } offered_in;
 
 typedef struct placed_offer {
     compose_candidates *ask;
@@ -51,9 +51,10 @@ typedef struct placed_offer {
 } placed_offer;
 
 // In this order: the first that explain the point end the search. The very first are asked before
-// the catalogue is tried in some rows. Sets of indices come after the rules, and rules of slots,
-// rows and batches are asked in none: a rule says why it is these indices, most rules fit some rows
-// or experts by chance, and a factor of 0 in a set explains whatever a rule leaves out.
+// the catalogue is tried in some rows. Sets of indices come after the rules. Rules of slots and
+// rows are asked in none, and those of an expert's batch in the whole point alone: a rule says why
+// it is these indices, most rules fit some rows or experts by chance, and a factor of 0 in a set
+// explains whatever a rule leaves out.
 static const placed_offer offers[] = {
     {compose_zeros, IN_ALL},
     {compose_attention_everywhere, IN_RANGES},
@@ -79,7 +80,7 @@ static const placed_offer offers[] = {
     {compose_rotated, IN_RANGES},
     {compose_told_frequencies, IN_RANGES},
     {compose_weight_factors, IN_RANGES},
-    {compose_emptied, IN_RANGES},
+    {compose_emptied, IN_WHOLE},
     {compose_factors, IN_RANGES},
     {compose_moved, IN_RANGES},
     {compose_shares_of_logits, IN_RANGES},
@@ -93,17 +94,18 @@ static const placed_offer offers[] = {
     {compose_altered_inputs, IN_RANGES},
     {compose_blocks, IN_RANGES},
     {compose_weighed_inputs, IN_RANGES},
-    {compose_batches, IN_RANGES},
-    {compose_gathers, IN_RANGES},
+    {compose_batches, IN_WHOLE},
+    {compose_gathers, IN_WHOLE},
     {compose_partial_sums, IN_RANGES},
     {compose_rewritten, IN_RANGES},
     {compose_scales, IN_RANGES},
     {compose_tables, IN_RANGES},
     {compose_experts, IN_RANGES},
-    {compose_maps, IN_RANGES},
+    {compose_batch_rows, IN_WHOLE},
+    {compose_maps, IN_WHOLE},
     {compose_rows, IN_RANGES},
     {compose_averages, IN_RANGES},
-    {compose_sorted, IN_RANGES},
+    {compose_sorted, IN_WHOLE},
     {compose_mixing, IN_RANGES},
     {compose_contributions, IN_RANGES},
     {compose_other_shares, IN_RANGES},
@@ -205,7 +207,7 @@ static bool ask_offer(composing *c, const placed_offer *o) {
     size_t all = c->n_regions, from = o->in == IN_SETS ? c->n_ranges : 0;
     sinkproof_region kept[sizeof c->regions / sizeof c->regions[0]];
     memcpy(kept, c->regions, sizeof kept);
-    c->n_regions = (o->in == IN_RANGES ? c->n_ranges : all) - from;
+    c->n_regions = (o->in == IN_WHOLE ? 1 : o->in == IN_RANGES ? c->n_ranges : all) - from;
     memcpy(c->regions, kept + from, c->n_regions * sizeof *kept);
     bool fine = c->n_regions == 0 || o->ask(c);
     memcpy(c->regions, kept, sizeof kept);

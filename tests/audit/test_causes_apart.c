@@ -85,6 +85,18 @@ static void block_not_computed(shown *s, double by) {
     }
 }
 
+// The same but for every fourth position: no rule of the batch alone.
+static void block_partly_computed(shown *s, double by) {
+    size_t each = s->c->n_chosen * s->c->hidden;
+    double *kept = malloc(s->count * sizeof *kept);
+    must(kept != NULL);
+    memcpy(kept, s->v, s->count * sizeof *kept);
+    block_not_computed(s, by);
+    for (size_t i = 1; i < s->n; i += 4)
+        memcpy(&s->v[i * each], &kept[i * each], each * sizeof *kept);
+    free(kept);
+}
+
 // ---- the budget
 
 // Nothing explains layer 0; the others lack a bias.
@@ -141,6 +153,7 @@ static const plant plants[] = {
      .says = "for the last, partial block of 5 of an expert's tokens"},
     {AT("M10"), .change = block_not_computed, .by = 2, .f32 = true,
      .says = "for the last, partial block of 2 of an expert's tokens"},
+    {AT("M10"), .change = block_partly_computed, .by = 4, .f32 = true, .not = "partial block"},
 };
 
 int main(int argc, char **argv) {
