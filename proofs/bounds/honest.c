@@ -164,7 +164,8 @@ double underflow_bound(const sinkproof_setting *s, double n, double gamma) {
     return n > 0 && once > 0 ? sinkproof_mul_up(sinkproof_mul_up(n, once), 1 + gamma) : 0;
 }
 
-static void set_flush(const sinkproof_setting *s, sinkproof_honest *x) {
+void flush_small(const sinkproof_setting *s, sinkproof_honest *x) {
+    if (is_beyond(x, 0x1p-126)) return;
     double tiny = flushed_below(s);
     if (!(set_least_size(x) < tiny) || (x->lo == 0 && x->hi == 0)) return;
     x->lo = fmin(x->lo, 0), x->hi = fmax(x->hi, 0);
@@ -175,15 +176,11 @@ static void set_flush(const sinkproof_setting *s, sinkproof_honest *x) {
     x->spread = x->var;
 }
 
-sinkproof_honest honest_flushed(const sinkproof_setting *s, sinkproof_honest x) {
-    set_flush(s, &x);
-    return x;
-}
-
 // A sum of two operands, each of which may be read as zero: up to twice the smallest normal number
 // is lost. From 2^26 times that number on, this loss is below half a unit of the sum, so the
 // rounding of the sum covers it.
 static void flush_sum(const sinkproof_setting *s, sinkproof_honest *x) {
+    if (is_beyond(x, 0x1p-100)) return;
     double tiny = flushed_below(s), lost = 2 * tiny;
     if (!(set_least_size(x) < 0x1p26 * tiny) || (x->lo == 0 && x->hi == 0)) return;
     x->lo = add_down(x->lo, -lost), x->hi = sinkproof_add_up(x->hi, lost);
@@ -273,7 +270,7 @@ void sinkproof_honest_round_at(const sinkproof_setting *s, sinkproof_rounding at
         leave_rounding_open(at.format, x);
     else
         round_set(at.format, x);
-    set_flush(s, x);
+    flush_small(s, x);
 }
 
 static void finish_one(const sinkproof_setting *s, sinkproof_rounding at, sinkproof_honest *x) {

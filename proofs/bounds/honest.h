@@ -32,6 +32,11 @@ typedef struct sinkproof_honest {
     double order; // what an order of summation that depends on the values may add to var
 } sinkproof_honest;
 
+// Whether all of a set is at least that large: most sets are, and no flush changes them.
+static inline bool is_beyond(const sinkproof_honest *x, double size) {
+    return x->lo >= size || x->hi <= -size;
+}
+
 // The parameters of the judge's arithmetic for one tensor.
 typedef struct sinkproof_setting {
     const sinkproof_policy *policy;
@@ -278,7 +283,11 @@ double underflow_bound(const sinkproof_setting *s, double n, double gamma);
 
 // An operand as a processor may read it, or a result as it may store it: the hull with 0 where the
 // set reaches below the smallest normal number.
-sinkproof_honest honest_flushed(const sinkproof_setting *s, sinkproof_honest x);
+void flush_small(const sinkproof_setting *s, sinkproof_honest *x);
+static inline sinkproof_honest honest_flushed(const sinkproof_setting *s, sinkproof_honest x) {
+    if (!is_beyond(&x, 0x1p-126)) flush_small(s, &x);
+    return x;
+}
 
 // n roundings of the inner format somewhere on the way to x: gamma_n in the worst case, sqrt(2 L n)
 // u (1 + gamma_n) likely (bound.dot-likely: n centred roundings of one number).
