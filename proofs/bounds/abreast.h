@@ -10,7 +10,7 @@
 
 #include "proofs/bounds/bounds.h"
 
-static const double LIBM_ERROR = 0x1p-50; // of binary64 exp and tanh here: a few ulp
+static const double libm = 0x1p-50; // of binary64 exp and tanh here: a few ulp
 
 static inline double sigmoid_of(double t) {
     return t >= 0 ? 1 / (1 + exp(-t)) : exp(t) / (1 + exp(t));

@@ -14,10 +14,10 @@
 static sinkproof_honest real_sigmoid(sinkproof_honest t) {
     double mid = sigmoid_of(t.mid), slope = mid * (1 - mid);
     if (!(slope > 0)) t.var = t.bias = t.order = 0;
-    return (sinkproof_honest){.lo = sigmoid_of(t.lo) * (1 - LIBM_ERROR),
-                              .hi = sigmoid_of(t.hi) * (1 + LIBM_ERROR),
-                              .likely_lo = sigmoid_of(t.likely_lo) * (1 - LIBM_ERROR),
-                              .likely_hi = sigmoid_of(t.likely_hi) * (1 + LIBM_ERROR),
+    return (sinkproof_honest){.lo = sigmoid_of(t.lo) * (1 - libm),
+                              .hi = sigmoid_of(t.hi) * (1 + libm),
+                              .likely_lo = sigmoid_of(t.likely_lo) * (1 - libm),
+                              .likely_hi = sigmoid_of(t.likely_hi) * (1 + libm),
                               .mid = mid,
                               .var = t.var * slope * slope,
                               .bias = t.bias * slope,
@@ -37,7 +37,7 @@ static double declared_exp_error(const sinkproof_setting *s, sinkproof_honest t)
 // A positive set with a relative error at each end: the error of a large end may exceed the small
 // end, but must not move that end below 0.
 static sinkproof_honest widen_to_declared(sinkproof_honest e, double error) {
-    error *= 1 + LIBM_ERROR;
+    error *= 1 + libm;
     e.bias += sinkproof_mul_up(e.hi, error);
     e.lo = add_down(e.lo, -sinkproof_mul_up(e.lo, error));
     e.hi = sinkproof_add_up(e.hi, sinkproof_mul_up(e.hi, error));
@@ -57,7 +57,7 @@ static sinkproof_honest sigmoid_by_exp(const sinkproof_setting *s, sinkproof_hon
                                        sinkproof_honest y) {
     double tail = 1 - sigmoid_of(t.lo); // E / (1 + E), largest at the lower end
     double declared = declared_exp_error(s, t);
-    y = sinkproof_honest_declared(y, declared / (1 - declared) * tail * (1 + LIBM_ERROR),
+    y = sinkproof_honest_declared(y, declared / (1 - declared) * tail * (1 + libm),
                                   quotient_flush_loss(s));
     return one_plus_and_quotient(s, y);
 }
@@ -72,10 +72,10 @@ static sinkproof_honest exp_of_size(const sinkproof_setting *s, sinkproof_honest
     x = sinkproof_honest_clamp(x, 0, 709);
     // the square of the slope stays finite; larger exponents contribute nothing
     double slope = exp(fmin(x.mid, 300));
-    sinkproof_honest e = {.lo = exp(x.lo) * (1 - LIBM_ERROR),
-                          .hi = exp(x.hi) * (1 + LIBM_ERROR),
-                          .likely_lo = exp(x.likely_lo) * (1 - LIBM_ERROR),
-                          .likely_hi = exp(x.likely_hi) * (1 + LIBM_ERROR),
+    sinkproof_honest e = {.lo = exp(x.lo) * (1 - libm),
+                          .hi = exp(x.hi) * (1 + libm),
+                          .likely_lo = exp(x.likely_lo) * (1 - libm),
+                          .likely_hi = exp(x.likely_hi) * (1 + libm),
                           .mid = exp(x.mid),
                           .var = x.var * slope * slope,
                           .bias = x.bias * slope,
@@ -87,10 +87,10 @@ static sinkproof_honest exp_of_size(const sinkproof_setting *s, sinkproof_honest
 static sinkproof_honest inverse_one_plus(const sinkproof_setting *s, sinkproof_honest e) {
     double mid = 1 / (1 + e.mid), slope = mid * mid;
     double share = e.mid < INFINITY ? slope * slope : 0;
-    sinkproof_honest y = {.lo = 1 / (1 + e.hi) * (1 - LIBM_ERROR),
-                          .hi = 1 / (1 + e.lo) * (1 + LIBM_ERROR),
-                          .likely_lo = 1 / (1 + e.likely_hi) * (1 - LIBM_ERROR),
-                          .likely_hi = 1 / (1 + e.likely_lo) * (1 + LIBM_ERROR),
+    sinkproof_honest y = {.lo = 1 / (1 + e.hi) * (1 - libm),
+                          .hi = 1 / (1 + e.lo) * (1 + libm),
+                          .likely_lo = 1 / (1 + e.likely_hi) * (1 - libm),
+                          .likely_hi = 1 / (1 + e.likely_lo) * (1 + libm),
                           .mid = mid,
                           .var = share > 0 ? e.var * share : 0,
                           .bias = share > 0 ? e.bias * slope : 0,
@@ -127,9 +127,9 @@ static sinkproof_honest sigmoid_by_exponential(const sinkproof_setting *s, sinkp
 static sinkproof_honest sigmoid_by_tanh(const sinkproof_setting *s, sinkproof_honest t,
                                         sinkproof_honest y) {
     double declared = s->policy->ulp[SINKPROOF_TANH] * 2 * s->u;
-    double size = tanh(fmax(fabs(t.lo), fabs(t.hi)) / 2) * (1 + LIBM_ERROR);
-    double absolute = (declared * (1 + s->u) + s->u) / 2 * size * (1 + s->u) * (1 + LIBM_ERROR);
-    y = sinkproof_honest_declared(y, s->u * (1 + LIBM_ERROR), absolute);
+    double size = tanh(fmax(fabs(t.lo), fabs(t.hi)) / 2) * (1 + libm);
+    double absolute = (declared * (1 + s->u) + s->u) / 2 * size * (1 + s->u) * (1 + libm);
+    y = sinkproof_honest_declared(y, s->u * (1 + libm), absolute);
     y.var += absolute * absolute;
     return y;
 }
