@@ -6,7 +6,7 @@ kernel that fuses attention), and every call of it must be acquitted.
 
     python3 tests/audit/test_drawn_plugins.py                   six runs, stages of each drawn, three of thirteen;
                                                                 every other one at the sizes of a model; of each
-                                                                stage 60 calls, spread over all of them
+                                                                stage 30 calls, spread over all of them
     python3 tests/audit/test_drawn_plugins.py RUNS [SEED]       of each stage every call
     STAGES=all python3 tests/audit/test_drawn_plugins.py 60 7   all thirteen
     POLICY=f16 python3 tests/audit/test_drawn_plugins.py 9      of one policy
@@ -77,7 +77,7 @@ def judged(plugin, told, stages, *model):
 
 def main():
     runs, seed = (int(x) for x in (sys.argv[1:] + ["6", "1"][len(sys.argv) - 1:])[:2])
-    some = [] if len(sys.argv) > 1 else ["--limit=60"]
+    some = [] if len(sys.argv) > 1 else ["--limit=30"]
     policies = [os.environ["POLICY"]] if "POLICY" in os.environ else POLICIES
     with tempfile.TemporaryDirectory() as folder:
         plugin = os.path.join(folder, "drawn.so")

@@ -90,7 +90,7 @@ static void honest(const sinkproof_stages *stages, const char *policy, const cha
 
 // A model whose scores reach hundreds: YaRN's concentration grows with the logarithm of the factor.
 static const char steep[] =
-    "{\"num_hidden_layers\": 2, \"num_experts\": 8, \"experts_per_token\": 2, \"vocab_size\": 97,"
+    "{\"num_hidden_layers\": 2, \"num_experts\": 2, \"experts_per_token\": 1, \"vocab_size\": 97,"
     " \"hidden_size\": 64, \"intermediate_size\": 32, \"head_dim\": 16, \"num_attention_heads\": 4,"
     " \"num_key_value_heads\": 2, \"sliding_window\": 16, \"initial_context_length\": 4096,"
     " \"rope_scaling_factor\": 1e30}";

@@ -15,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { FEW = 3, SOME = 16, MANY = 32 };
+enum { FEW = 4, SOME = 16, MANY = 32 };
 
 static const int32_t *drawn(void) {
     static int32_t tokens_n[MANY];
