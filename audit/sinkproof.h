@@ -13,7 +13,6 @@
 //   sinkproof_trace_builder_add  point by point; or
 //   sinkproof_trace_open         reads a trace that your engine wrote to a file; or
 //   sinkproof_plugin             declares stages in a shared object, for `sinkproof judge --plugin`
-//
 //   sinkproof_judge_trace        asks whether an honest engine may compute it from the same inputs
 //   sinkproof_ruling_text        returns the report that `sinkproof judge` prints
 //
@@ -58,7 +57,6 @@ enum { SINKPROOF_RANK = 8 }; // most dimensions of a tensor
 // ---- model -----------------------------------------------------------------------------------
 typedef struct sinkproof_model sinkproof_model;
 typedef struct sinkproof_config sinkproof_config;
-
 // Opens a checkpoint: a directory in Hugging Face's or OpenAI's layout, a file NAME.gguf, or
 // "synthetic:NAME[,seed=N][,layers=N][,sink=KIND]", where NAME is one of tiny, gpt-oss-20b,
 // gpt-oss-120b, tiny-gpt2, gpt2, tiny-llama, tiny-qwen3, gpt2-circuit, gpt2-null, or the path of a
@@ -71,8 +69,7 @@ const char *sinkproof_model_layout(const sinkproof_model *model); // "synthetic"
 // A hash of configuration and weights as numbers: the same in every container and format.
 bool sinkproof_model_fingerprint(const sinkproof_model *model, uint64_t *fingerprint,
                                  sinkproof_error *error);
-// The configuration, owned by the model.
-const sinkproof_config *sinkproof_model_config(const sinkproof_model *model);
+const sinkproof_config *sinkproof_model_config(const sinkproof_model *model); // the model's own
 
 // One number of the configuration: n_layers, n_experts, n_chosen (experts per token), vocab,
 // hidden, inter, n_heads, n_kv_heads, head_dim, window, swiglu_alpha, swiglu_limit, rms_eps,
@@ -174,8 +171,7 @@ bool sinkproof_trace_builder_lse(sinkproof_trace_builder *builder, const char *l
 // What the loss reads: "cross-entropy", the mean of the next tokens', or points: "F2,03.A9.lse".
 bool sinkproof_trace_builder_loss(sinkproof_trace_builder *builder, const char *loss,
                                   sinkproof_error *error);
-// How many tokens came in each call of the engine: "16,16,12", or "36,8x1" for 36 and eight times
-// 1; of several sequences a list each, separated by semicolons. Each adds up to its rows.
+// The tokens of each call: "16,16,12"; "36,8x1" (36, then 8 times 1); of sequences "7;10,1".
 bool sinkproof_trace_builder_calls(sinkproof_trace_builder *builder, const char *calls,
                                    sinkproof_error *error);
 // Makes the trace of the added points, any subset of all. The builder is then empty.

@@ -181,7 +181,7 @@ static bool choose_samples(attention_view *view) {
 static const sinkproof_honest *named_before(const attention_point *of,
                                             sinkproof_trace_point point) {
     const sinkproof_config *c = sinkproof_model_config(of->model);
-    return prefix_sets(of->prefix, c, point, of->layer);
+    return sinkproof_prefix_sets(of->prefix, c, point, of->layer);
 }
 
 // How many earlier positions of a sequence have keys or values; of caches apart all that have a

@@ -382,7 +382,9 @@ json_t *sinkproof_diagnosis_json(const sinkproof_config *config, const sinkproof
 }
 
 void sinkproof_diagnosis_free(sinkproof_diagnosis *diagnosis) {
-    diagnosed_sequences_free(diagnosis);
+    for (size_t i = 0; i < diagnosis->n_alone; i++)
+        sinkproof_diagnosis_free(&diagnosis->alone[i].of);
+    free(diagnosis->alone);
     free(diagnosis->findings);
     composed_free(diagnosis);
     *diagnosis = (sinkproof_diagnosis){.n = 0};

@@ -213,10 +213,3 @@ bool sinkproof_diagnose_alone(const sinkproof_model *model, const sinkproof_trac
     if (!fine) sinkproof_diagnosis_free(diagnosis);
     return fine;
 }
-
-void diagnosed_sequences_free(sinkproof_diagnosis *diagnosis) {
-    for (size_t i = 0; i < diagnosis->n_alone; i++)
-        sinkproof_diagnosis_free(&diagnosis->alone[i].of);
-    free(diagnosis->alone);
-    diagnosis->alone = NULL, diagnosis->n_alone = 0;
-}

@@ -16,6 +16,4 @@ typedef struct diagnosed_sequence {
     sinkproof_diagnosis of;
 } diagnosed_sequence;
 
-void diagnosed_sequences_free(sinkproof_diagnosis *diagnosis);
-
 #endif

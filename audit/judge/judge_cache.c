@@ -47,7 +47,7 @@ bool read_cached(const judge_pass *pass, sinkproof_trace_point point, size_t lay
                  sinkproof_point at, sinkproof_honest *x_ngd, cached_rows *c) {
     const sinkproof_tensor *before = sinkproof_trace_before(pass->trace, point, layer);
     size_t heads = pass->config->n_kv_heads, width = heads * pass->config->head_dim;
-    const sinkproof_honest *sets = prefix_sets(pass->prefix, pass->config, point, layer);
+    const sinkproof_honest *sets = sinkproof_prefix_sets(pass->prefix, pass->config, point, layer);
     size_t given = before != NULL ? before->shape[0] : 0;
     size_t earlier = sets != NULL ? pass->first : given;
     if (sinkproof_trace_is_apart(pass->trace)) {

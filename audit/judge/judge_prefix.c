@@ -53,8 +53,9 @@ bool prefix_keep(const judge_pass *pass, sinkproof_trace_point point, size_t lay
     return *to != NULL;
 }
 
-const sinkproof_honest *prefix_sets(const judge_prefix *prefix, const sinkproof_config *config,
-                                    sinkproof_trace_point point, size_t layer) {
+const sinkproof_honest *sinkproof_prefix_sets(const judge_prefix *prefix,
+                                              const sinkproof_config *config,
+                                              sinkproof_trace_point point, size_t layer) {
     sinkproof_honest **at = prefix != NULL ? sets_at(prefix, config, point, layer) : NULL;
     return at != NULL ? *at : NULL;
 }

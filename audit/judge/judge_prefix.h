@@ -21,8 +21,9 @@ void prefix_free(judge_prefix *prefix);
 bool prefix_keep(const judge_pass *pass, sinkproof_trace_point point, size_t layer,
                  const sinkproof_honest *x);
 // The kept sets; NULL: none.
-const sinkproof_honest *prefix_sets(const judge_prefix *prefix, const sinkproof_config *config,
-                                    sinkproof_trace_point point, size_t layer);
+const sinkproof_honest *sinkproof_prefix_sets(const judge_prefix *prefix,
+                                              const sinkproof_config *config,
+                                              sinkproof_trace_point point, size_t layer);
 // A trace of the tokens that are named alone, sequence by sequence, and what is to be computed of
 // it.
 sinkproof_trace *prefix_trace(const sinkproof_model *model, const sinkproof_trace *trace,

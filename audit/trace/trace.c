@@ -7,7 +7,6 @@
 
 #include "audit/trace/gradients.h"
 #include "audit/trace/trace_batch.h"
-#include "audit/trace/trace_calls.h"
 #include "audit/trace/trace_checks.h"
 #include "audit/trace/trace_model.h"
 #include "audit/trace/trace_points.h"
@@ -35,7 +34,6 @@ struct sinkproof_trace {
     size_t n, n_layers;
     int32_t *tokens_n, *positions_n;
     trace_sequences sequences;
-    uint8_t *calls_n;               // where calls begin; NULL: not said
     sinkproof_lse lse;              // what the metadata say of A9.lse
     bool lse_by_token;              // [n, heads]
     const sinkproof_tensor **at_lp; // [n_layers, TRACE_POINTS]; NULL where absent
@@ -278,9 +276,7 @@ static bool read_trace(const char *name, sinkproof_safetensors *file,
                 sinkproof_fail(error, "%.300s: no memory", name);
     good = good && check_format(name, trace, error) &&
            (model == NULL || sinkproof_file_matches_model(name, file, model, error)) &&
-           read_lse_convention(name, trace, error) && read_sequence(name, config, trace, error) &&
-           calls_read(name, sinkproof_safetensors_metadata(file, "calls"), &trace->sequences,
-                      &trace->calls_n, error);
+           read_lse_convention(name, trace, error) && read_sequence(name, config, trace, error);
     for (size_t i = 0; good && i < sinkproof_safetensors_count(file); i++)
         good = trace_is_radius(file, sinkproof_safetensors_at(file, i)) ||
                read_point(name, config, trace, sinkproof_safetensors_at(file, i), error);
@@ -350,7 +346,6 @@ void sinkproof_trace_close(sinkproof_trace *trace) {
     if (trace == NULL) return;
     sinkproof_safetensors_close(trace->file);
     free(trace->owned);
-    free(trace->calls_n);
     free(trace->unpadded);
     free(trace->path);
     free(trace->tokens_n);
@@ -497,7 +492,7 @@ void sinkproof_trace_forget_layer(const sinkproof_trace *trace, size_t layer) {
 }
 
 const uint8_t *sinkproof_trace_calls(const sinkproof_trace *trace) {
-    return trace->calls_n;
+    return trace->sequences.calls_n;
 }
 
 size_t sinkproof_trace_gradients(const sinkproof_trace *trace) {

@@ -36,16 +36,14 @@ static bool read_list(const char **at, size_t rows, uint8_t *begins) {
     return row == rows;
 }
 
-bool calls_read(const char *name, const char *said, const trace_sequences *s, uint8_t **begins_n,
-                sinkproof_error *error) {
+bool calls_read(const char *name, const char *said, trace_sequences *s, sinkproof_error *error) {
     const char *at = said;
-    *begins_n = NULL;
     if (said == NULL) return true;
-    *begins_n = calloc(s->begins[s->count] + 1, 1);
-    if (*begins_n == NULL) return sinkproof_fail(error, "%.300s: no memory for its calls", name);
+    s->calls_n = calloc(s->begins[s->count] + 1, 1);
+    if (s->calls_n == NULL) return sinkproof_fail(error, "%.300s: no memory for its calls", name);
     for (size_t i = 0; i < s->count; i++) {
         size_t row = s->begins[i], rows = s->begins[i + 1] - row;
-        bool good = read_list(&at, rows, *begins_n + row);
+        bool good = read_list(&at, rows, s->calls_n + row);
         bool ends = *at == (i + 1 < s->count ? ';' : '\0');
         if (!good || !ends)
             return sinkproof_fail(error,

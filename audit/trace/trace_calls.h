@@ -7,12 +7,10 @@
 #ifndef SINKPROOF_TRACE_CALLS_H
 #define SINKPROOF_TRACE_CALLS_H
 
-#include "audit/trace/trace.h"
 #include "audit/trace/trace_sequences.h"
 
-// *begins_n [n], which the caller frees: 1 where a call begins. said NULL: NULL.
-bool calls_read(const char *name, const char *said, const trace_sequences *s, uint8_t **begins_n,
-                sinkproof_error *error);
+// Reads s->calls_n of sequences that are known; said NULL: none.
+bool calls_read(const char *name, const char *said, trace_sequences *s, sinkproof_error *error);
 
 // Writes the list of the rows [row, row + rows) as text; false: no room.
 bool calls_write(const uint8_t *begins_n, size_t row, size_t rows, char *text, size_t size);

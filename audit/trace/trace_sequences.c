@@ -2,6 +2,7 @@
 // Copyright 2026 the sinkproof authors
 #include "audit/trace/trace_sequences.h"
 
+#include "audit/trace/trace_calls.h"
 #include "audit/trace/trace_checks.h"
 #include "base/words.h"
 
@@ -177,7 +178,7 @@ bool sequences_read(const char *name, const sinkproof_safetensors *file, size_t 
     if (!read_prefix(name, file, vocab, positions_n, s, error)) return false;
     for (size_t i = 0; i < s->count; i++)
         for (size_t t = s->begins[i]; t < s->begins[i + 1]; t++) s->of_row[t] = (uint32_t)i;
-    return true;
+    return calls_read(name, sinkproof_safetensors_metadata(file, "calls"), s, error);
 }
 
 void sequences_free(trace_sequences *s) {
@@ -187,6 +188,7 @@ void sequences_free(trace_sequences *s) {
     free(s->keys);
     free(s->prefix_n);
     free(s->named_at);
+    free(s->calls_n);
     *s = (trace_sequences){.count = 0};
 }
 

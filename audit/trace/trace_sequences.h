@@ -18,6 +18,7 @@ typedef struct trace_sequences {
     bool apart, said;            // said: by cu_seqlens_k
     int32_t *prefix_n;           // tokens before the sequences, one after the other; NULL: none
     size_t *named_at;            // [count + 1]: where those of each begin in them
+    uint8_t *calls_n;            // [n]: 1 where a call begins; NULL: not said (trace_calls.h)
 } trace_sequences;
 
 // Reads cu_seqlens, cu_seqlens_k, prefix and cu_seqlens_prefix of a file with n tokens, all below
