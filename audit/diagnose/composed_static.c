@@ -128,7 +128,7 @@ static double shortest_scale(const scale_search *s, double best, double least) {
 }
 
 static bool try_static(const operation *o, int code, double largest) {
-    enum { OCTAVE = 360, FINE = 40, ZOOMS = 5, FEW = 16 };
+    enum { OCTAVE = 360, FINE = 40, ZOOMS = 5, FEW = 8 };
     scale_search s = {.o = o, .code = code, .some = o->n < FEW ? o->n : FEW};
     double own = largest / codes[code].most, least;
     // a scale that clamps is smaller; one that is larger by an octave gives the same codes of e4m3
