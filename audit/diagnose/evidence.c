@@ -4,9 +4,7 @@
 // Tests whether a trace shows the difference that mistakes make (audit/judge/judge_evidence.h): one
 // mistake is compared with an engine without it, and each of two mistakes with an engine that has
 // only the other.
-#include "audit/diagnose/unnormalised.h"
-
-#include <string.h>
+#include "audit/diagnose/trial.h"
 
 typedef struct supposed {
     place_trials *trials;
@@ -59,23 +57,10 @@ bool trial_add_evidence(place_trials *s, size_t place, const mistake_trial *t,
     return add_evidence(s, place, t, &none, evidence);
 }
 
-// Of a rounding of exponentials before their division the majority says too little.
-static bool ask_exponentials(place_trials *s, size_t place, const mistake_trial *t, bool *tells) {
-    for (size_t m = 0; m < t->what.n && *tells; m++) {
-        const char *override = t->what.mistakes[m]->override;
-        bool half = override != NULL && strcmp(override, "A9.unnorm=f16") == 0;
-        bool asked = half || (override != NULL && strcmp(override, "A9.unnorm=bf16") == 0);
-        if (asked && !unnormalised_follows(s, place, half ? SINKPROOF_F16 : SINKPROOF_BF16, tells))
-            return false;
-    }
-    return true;
-}
-
 bool trial_shows_difference(place_trials *s, size_t place, const mistake_trial *t, bool *tells) {
     const mistakes_together none = {0};
     *tells = true;
-    if (!ask_exponentials(s, place, t, tells)) return false;
-    if (t->what.n == 1 && *tells) return ask_evidence(s, place, t, &none, tells);
+    if (t->what.n == 1) return ask_evidence(s, place, t, &none, tells);
     for (size_t m = 0; m < t->what.n && *tells; m++) {
         const mistakes_together other = {1, {t->what.mistakes[1 - m]}};
         if (!ask_evidence(s, place, t, &other, tells)) return false;

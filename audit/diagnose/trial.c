@@ -4,11 +4,13 @@
 // Tries suppositions. Most are wrong, and one element shows it: a trial ends as soon as its
 // question is answered.
 #include "audit/diagnose/trial.h"
+#include "audit/diagnose/unnormalised.h"
 
 #include "audit/trace/trace_points.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const unsigned EVERY = ~0u;
 
@@ -319,6 +321,27 @@ static bool explains_all(const mistake_trial *t) {
     return !t->refused && !t->breaks && t->reached != 0 && (t->reached & ~t->inside) == 0;
 }
 
+// Of a rounding of exponentials before their division the majority of elements says too little.
+static bool ask_exponentials(place_trials *s, size_t place, const mistake_trial *t, bool *tells) {
+    const sinkproof_making of = {.config = s->config,
+                                 .model = s->suspect.model,
+                                 .trace = s->suspect.trace,
+                                 .point = TRACE_A11,
+                                 .layer = place,
+                                 .n = s->j->n_tokens};
+    for (size_t m = 0; m < t->what.n && *tells; m++) {
+        const char *override = t->what.mistakes[m]->override;
+        bool half = override != NULL && strcmp(override, "A9.unnorm=f16") == 0;
+        bool asked = half || (override != NULL && strcmp(override, "A9.unnorm=bf16") == 0);
+        if (!asked || (failing_points(s, place) & 1u << TRACE_A11) == 0) continue;
+        uint8_t *marks = mark_outside_elements(s, place_report(s, TRACE_A11, place));
+        if (marks == NULL) return false;
+        *tells = unnormalised_follows(&of, half ? SINKPROOF_F16 : SINKPROOF_BF16, marks);
+        free(marks);
+    }
+    return true;
+}
+
 // A supposition that explains all that it reaches must have evidence; without it, it explains
 // nothing.
 static bool ask_evidence(place_trials *s, size_t place, mistake_trial *t) {
@@ -336,7 +359,8 @@ static bool ask_evidence(place_trials *s, size_t place, mistake_trial *t) {
     // the stretch of the trial again
     mistake_trial same = {.what = t->what};
     stretch_for_points(s, place, EVERY, &same);
-    if (!trial_shows_difference(s, place, t, &tells)) return false;
+    if (!ask_exponentials(s, place, t, &tells)) return false;
+    if (tells && !trial_shows_difference(s, place, t, &tells)) return false;
     t->blind = !tells;
     if (t->blind) t->inside = 0;
     return true;

@@ -6,7 +6,7 @@
 // each maximum that a kernel may subtract. One of them has to be nearer to the trace than the
 // definition is, at most of the elements outside.
 #include "audit/diagnose/unnormalised.h"
-#include "audit/diagnose/composed_kernel.h"
+#include "audit/diagnose/attention_kernel.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -60,28 +60,16 @@ static bool most_are_nearer(kernel *x, sinkproof_format format, const uint8_t *m
     return 2 * best > asked;
 }
 
-bool unnormalised_follows(place_trials *s, size_t place, sinkproof_format format, bool *follows) {
-    const sinkproof_point_report *report = place_report(s, TRACE_A11, place);
-    const sinkproof_making of = {.config = s->config,
-                                 .model = s->suspect.model,
-                                 .trace = s->suspect.trace,
-                                 .point = TRACE_A11,
-                                 .layer = place,
-                                 .n = s->j->n_tokens};
-    const sinkproof_tensor *v = sinkproof_trace_find(of.trace, TRACE_A11, place);
-    size_t all = of.n * of.config->n_heads * of.config->head_dim;
+bool unnormalised_follows(const sinkproof_making *of, sinkproof_format format,
+                          const uint8_t *marks) {
+    const sinkproof_tensor *v = sinkproof_trace_find(of->trace, TRACE_A11, of->layer);
+    size_t all = of->n * of->config->n_heads * of->config->head_dim;
     kernel x;
-    bool asked = report != NULL && (failing_points(s, place) & 1u << TRACE_A11) != 0 && v != NULL &&
-                 sinkproof_tensor_elements(v) == all;
-    if (!asked || !kernel_open(&of, &x)) return true;
+    if (v == NULL || sinkproof_tensor_elements(v) != all || !kernel_open(of, &x)) return true;
     x.weights = NULL;
-    uint8_t *marks = mark_outside_elements(s, report);
     double *y_c = malloc((2 * x.d + 1) * sizeof *y_c);
-    bool fine = marks != NULL && y_c != NULL;
-    if (marks != NULL && y_c == NULL) sinkproof_fail(s->error, "no memory for a diagnosis");
-    if (fine) *follows = most_are_nearer(&x, format, marks, v, y_c);
+    bool follows = y_c == NULL || most_are_nearer(&x, format, marks, v, y_c);
     free(y_c);
-    free(marks);
     kernel_close(&x);
-    return fine;
+    return follows;
 }

@@ -5,10 +5,12 @@
 #ifndef SINKPROOF_UNNORMALISED_H
 #define SINKPROOF_UNNORMALISED_H
 
-#include "audit/diagnose/trial.h"
+#include "audit/judge/judge_region.h"
+#include "model/round.h"
 
-// *follows is set to false where A11 fails and no engine with this rounding is nearer to it than
-// the definition at most of the elements outside; else it stays. Returns false on error.
-bool unnormalised_follows(place_trials *s, size_t place, sinkproof_format format, bool *follows);
+// False where no engine with this rounding is nearer to A11 of the trace than the definition at
+// most of the elements outside, which are marked; true where it is not known.
+bool unnormalised_follows(const sinkproof_making *of, sinkproof_format format,
+                          const uint8_t *marks);
 
 #endif

@@ -491,22 +491,5 @@ def scales_of_rows_and_heads(draw):
 
 NEAR_MISSES = (bent, of_row_and_key, scales_of_rows_and_heads)
 
-
-def of_their_distance(draw):
-    by = draw.uniform(0.2, 0.5)
-    return draw.randrange(2), query(setting(keys=lambda q: [(j, v, -by * math.sqrt(q.row - j)) for j, v, _ in q.keys])), \
-        "^A11-(root|bias)-by-distance$"
-
-
-def sinks_of_their_own(draw):
-    more = [draw.uniform(-1, 1) for _ in range(HEADS)]
-    return draw.randrange(2), query(setting(b=lambda q: q.b + more[q.head])), "^A11-sinks-by-head$"
-
-
-def scales_of_rows(draw):
-    times = [draw.uniform(0.5, 2) for _ in range(N)]
-    return draw.randrange(2), query(setting(scale=lambda q: times[q.row])), "^A11-scores-by-position$"
-
-
 MISTAKES = [made for name, made in sorted(globals().items()) if callable(made) and getattr(made, "__code__", None) is not None
             and made.__code__.co_varnames[:1] == ("draw",) and made not in NEAR_MISSES]

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Copyright 2026 the sinkproof authors
 """Masks and caches that no one range of keys tells, with drawn numbers (test_attention_causes.py)."""
-from attention_planted import N, WINDOW, query, setting
+import math
+
+from attention_planted import HEADS, N, WINDOW, query, setting
 from attention_planted_passes import drawn_passes, masked, pass_of, passes, sees
 
 
@@ -113,6 +115,23 @@ def second_slots_lost(draw):
     return 1, seeing(seen), rf"^key-left-out={first}-\d+/2-but-own$"
 
 
+def of_their_distance(draw):
+    by = draw.uniform(0.2, 0.5)
+    return draw.randrange(2), query(setting(keys=lambda q: [(j, v, -by * math.sqrt(q.row - j)) for j, v, _ in q.keys])), \
+        "^A11-(root|bias)-by-distance$"
+
+
+def sinks_of_their_own(draw):
+    more = [draw.uniform(-1, 1) for _ in range(HEADS)]
+    return draw.randrange(2), query(setting(b=lambda q: q.b + more[q.head])), "^A11-sinks-by-head$"
+
+
+def scales_of_rows(draw):
+    times = [draw.uniform(0.5, 2) for _ in range(N)]
+    return draw.randrange(2), query(setting(scale=lambda q: times[q.row])), "^A11-scores-by-position$"
+
+
 ACCESS = [packed_documents, stretch_both_ways, keys_of_a_prompt_evicted, every_second_key_of_a_prompt, window_counted_in_a_pass,
           window_of_the_first_query, blocks_for_a_window, window_of_tile_and_block, ring_behind_the_first_pass, ring_of_one_call,
-          zeros_behind_the_first_pass, second_steps_see_themselves, second_steps_lose_a_key, second_slots_lost]
+          zeros_behind_the_first_pass, second_steps_see_themselves, second_steps_lose_a_key, second_slots_lost,
+          of_their_distance, sinks_of_their_own, scales_of_rows]
