@@ -82,6 +82,9 @@ static sinkproof_honest meant_sink(const sinkproof_attending *m, const sinkproof
     if (times != 1) b = sinkproof_honest_inside(s, set_times(m, b, times));
     if (plus != 0) {
         double error = m->times_error * fabs(plus);
+        sinkproof_format stored = s->policy->at[AT_A9].format; // the number may be stored so too
+        if (stored < SINKPROOF_FORMATS && stored != SINKPROOF_REAL)
+            error += sinkproof_unit_roundoff(stored) * fabs(plus);
         b = sinkproof_honest_add(b, sinkproof_set_around(plus, error, error, 0, error));
         b = sinkproof_honest_inside(s, b);
     }

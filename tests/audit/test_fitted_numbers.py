@@ -54,12 +54,13 @@ def eager(change):
 
 
 # What an engine does that stores each of its steps.
-STEPS = {"scores": lambda c: lambda z, distance: z if distance is None else to_bfloat16(z * c),
+STEPS = {"sinks plus": lambda c: lambda z, distance: to_bfloat16(z + to_bfloat16(math.log(c))) if distance is None else z,
+         "scores": lambda c: lambda z, distance: z if distance is None else to_bfloat16(z * c),
          "temperature": lambda c: lambda z, distance: to_bfloat16(z * c),
          "slope": lambda c: lambda z, distance: z if distance is None else to_bfloat16(z - to_bfloat16(math.log(c) * distance)),
          "cap": lambda c: lambda z, distance: z if distance is None else to_bfloat16(c * to_bfloat16(math.tanh(to_bfloat16(z / c))))}
 # Drawn once, and kept: the range of many is not much wider than it must be.
-STORED = (("scores", 0.944652286, 1), ("slope", 0.54369057, 0), ("slope", 0.907846754, 0), ("temperature", 1.476369, 1))
+STORED = (("scores", 0.944652286, 1), ("slope", 0.54369057, 0), ("slope", 0.907846754, 0), ("temperature", 1.476369, 1), ("sinks plus", 0.8207234, 1))
 
 # The name in the report, the number as it is told, and what is planted.
 KINDS = {"sinks times": (lambda c: {"sink-times": c}, lambda c: setting(b=lambda q: q.b * c)),
