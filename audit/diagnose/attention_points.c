@@ -65,7 +65,9 @@ static bool is_of_weights(const sinkproof_attending *m) {
 // scores of the trace are then as defined.
 static bool is_of_scores_alone(const sinkproof_attending *m) {
     bool moves = m->cache.kind != SINKPROOF_CACHE_NONE || m->cache.moved != 0 || m->transposed;
-    return is_of_scores(m) && !is_of_weights(m) && !moves;
+    bool values = (m->read.of & SINKPROOF_CACHE_VALUES) != 0 ||
+                  (m->group != SINKPROOF_GROUP_OWN && m->group_of != SINKPROOF_CACHE_KEYS);
+    return is_of_scores(m) && !is_of_weights(m) && !moves && !values;
 }
 
 unsigned attending_points(const sinkproof_attending *how) {
