@@ -59,19 +59,17 @@ MISTAKES = {
     "narrow-sum": ("unembed", "F2", r":n=1,hidden=2"),
     "last-column": ("unembed", "F2", r":n=1,hidden=17,vocab=1"),
     "inexact": ("unembed", "F2", r"inputs=exact"),
-}
-MISTAKES.update({
     "cache-unread": ("attention", "A11", r":n=2,chunk=1,"),
     "piece-alone": ("attention", "A11", r":n=2,"),
     "piece-anew": ("attention", "A11", r":n=2,"),
     "sink-log2e": ("attention", "A11", r":n=1,"),
     "window-narrow": ("attention", "A11", r":n=2,chunk=0,window=2,"),
     "lse,lse-next-head": ("attention", "A9.lse", r":n=1,.*heads=[23],"),
-})
+}
 # What asks for fewer calls than those of every kind of size, and still for one that shows the mistake.
 FEW = ["--limit=40"]
-SOONER = {"sink-per-part": [MODEL], "tile-edge": [MODEL], "window-wide": FEW, "window-narrow": FEW, "window-never": FEW,
-          "nan-without-sink": FEW, "first-forgotten": FEW, "cache-unread": FEW}
+SOONER = {"sink-per-part": [MODEL], "tile-edge": [MODEL],
+          **dict.fromkeys(("window-wide", "window-narrow", "window-never", "nan-without-sink", "first-forgotten", "cache-unread"), FEW)}
 # What the report names as the cause: one mistake, or several that make the same outputs. The others are in no table.
 CAUSES = {
     "sink-dropped": ["sink-dropped", "sink-in-max-only", "sink-renormalised"], "sink-value": ["sink-has-value"],
@@ -80,11 +78,9 @@ CAUSES = {
     "scale": ["score-scaled-twice"], "swapped": ["pairs-swapped"], "clamp-one-sided": ["up-above"],
     "clamp-gate": ["gate-both"], "alpha": ["alpha-1.7"], "plus-one": ["up-plus-missing"], "eps": ["eps-1e-6"],
     "eps-outside": ["eps-outside"], "softmax-first": ["shares-softmax-before"], "bias": ["bias-dropped-router"],
-    "cache-unread": ["cache-unread"], "piece-alone": ["cache-unread-piece"], "piece-anew": ["positions-anew-piece"],
-    "sink-per-part": ["sink-counted=2@position=31"], "window-always": ["window-on=16", "last-key-left-out=16", "from-key=1@position=16",
+    "cache-unread": ["cache-unread"], "piece-alone": ["cache-unread-piece"], "piece-anew": ["positions-anew-piece"], "sink-per-part": ["sink-counted=2@position=31"], "window-always": ["window-on=16", "last-key-left-out=16", "from-key=1@position=16",
                                                                "slots-written-anew-left-out@passes=16+1-from-16"],
-    "tile-edge": ["last-key-left-out=0@position=31", "key-left-out=31@position=31", "part-lost=last-of-all-32@position=31",
-                  "part-kept=first-31@position=31"],
+    "tile-edge": ["last-key-left-out=0@position=31", "key-left-out=31@position=31", "part-lost=last-of-all-32@position=31", "part-kept=first-31@position=31"],
     "sink-log2e": ["sink-log2e"], "window-narrow": ["window-narrow"],
 }
 HONEST = {"": None, "lse": "attention", "reversed,base-2,sink-last": "attention", "tanh": "swiglu", "last-of-ties,fma": "router",
@@ -151,8 +147,7 @@ def traits(plugin):
 
 
 def acquitted(plugin):
-    """As it is at sizes of every kind, 60 calls of each stage; of the other ways attention and SwiGLU, which take
-    seconds, 40."""
+    """As it is at sizes of every kind, 60 calls of each stage; of other ways of attention and SwiGLU, which take seconds, 40."""
     for name, stage in HONEST.items():
         words, least = (["--stages", stage], 100) if stage else (["--limit=60"], 50)
         if stage in ("attention", "swiglu"):
