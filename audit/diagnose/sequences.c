@@ -63,7 +63,7 @@ static bool count_failing(asking *a) {
             size_t row = e / each % j->n_tokens;
             size_t s = sinkproof_trace_sequence_of(a->trials.suspect.trace, row).number;
             a->failing_s[s]++;
-            *fails_at(a, s, place, r->point) = true;
+            *fails_at(a, s, place, (int)r->point) = true;
         }
         free(marks);
         if (marks == NULL) return false;
