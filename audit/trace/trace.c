@@ -35,7 +35,7 @@ struct sinkproof_trace {
     int32_t *tokens_n, *positions_n;
     trace_sequences sequences;
     sinkproof_lse lse;              // what the metadata say of A9.lse
-    bool lse_by_token;              // [n, heads]
+    int lse_by;                     // A9.lse: 1 [heads, n], 2 [n, heads], of all layers; 0: none
     const sinkproof_tensor **at_lp; // [n_layers, TRACE_POINTS]; NULL where absent
     cached *cached_lc;              // [n_layers, CACHED]
     size_t gradients;               // tensors that are gradients
@@ -125,8 +125,8 @@ static bool turn_lse(const char *file, sinkproof_trace *trace, const sinkproof_t
                               "%.300s: tensor %.100s: its shape [%zu, %zu] says not which is the "
                               "head: expected metadata lse_layout heads,tokens or tokens,heads",
                               file, tensor->name, n, n);
-    trace->lse_by_token = said != NULL ? strcmp(said, "tokens,heads") == 0 : turned;
-    if (trace->lse_by_token) shape[0] = n, shape[1] = heads;
+    if (trace->lse_by == 0) trace->lse_by = 1 + (said != NULL ? said[0] == 't' : turned);
+    if (trace->lse_by == 2) shape[0] = n, shape[1] = heads;
     return true;
 }
 
@@ -396,7 +396,7 @@ sinkproof_lse sinkproof_trace_lse(const sinkproof_trace *trace) {
 }
 
 bool sinkproof_trace_lse_by_token(const sinkproof_trace *trace) {
-    return trace->lse_by_token;
+    return trace->lse_by == 2;
 }
 
 size_t sinkproof_trace_sequences(const sinkproof_trace *trace) {

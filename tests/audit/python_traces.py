@@ -216,6 +216,8 @@ def check_lse(room):
     room.ok(saved(room, binary).metadata["lse"] == "without-sink", "what is said is kept")
     room.refused("a convention that is none", "metadata lse: expected with-sink or without-sink, found maybe",
                  lambda: sinkproof.judge(room.model, sinkproof.Trace({**some, "00.A9.lse": lse(0, True)}, {"lse": "maybe"})))
+    room.refused("two layouts", "01.A9.lse: expected shape [10, 40], found [40, 10]",
+                 lambda: sinkproof.judge(room.model, {**some, "00.A9.lse": lse(0, True), "01.A9.lse": lse(1, True).T}, "f32"))
     few = {name: value[:10] for name, value in some.items()}
     few["00.A9.lse"] = lse(0, True)[:, :10]
     room.refused("as many tokens as heads", "says not which is the head", lambda: sinkproof.judge(room.model, few, "f32"))
