@@ -33,14 +33,22 @@ const double *kernel_table(composing *c, size_t n, const double *numbers) {
 
 // ---- trials
 
+static bool is_one_sequence(const composing *c) {
+    const sinkproof_trace *trace = c->s->trials.suspect.trace;
+    return c->n >= 8 && sinkproof_trace_first(trace) == 0 && sinkproof_trace_sequences(trace) <= 1;
+}
+
 bool kernel_is_asked(const composing *c) {
     enum { MOST_TERMS = 1 << 23 }; // of all scores: some ten are made of them in a second
     const sinkproof_config *config = c->s->trials.config;
-    const sinkproof_trace *trace = c->s->trials.suspect.trace;
     double terms = (double)c->n * (double)c->n * (double)(config->n_heads * config->head_dim);
-    return c->point == TRACE_A11 && c->n >= 8 && terms <= MOST_TERMS &&
-           sinkproof_trace_first(trace) == 0 && sinkproof_trace_sequences(trace) <= 1 &&
+    return c->point == TRACE_A11 && terms <= MOST_TERMS && is_one_sequence(c) &&
            c->elements == c->n * config->n_heads * config->head_dim;
+}
+
+bool kernel_scores_are_asked(const composing *c) {
+    return c->point == TRACE_A6 && is_one_sequence(c) && c->report->rank == 3 &&
+           c->elements == c->s->trials.config->n_heads * c->n * c->n;
 }
 
 static bool is_near(composing *c, const made_kind *made, bool *fine) {

@@ -280,12 +280,9 @@ static size_t first_row(const composing *c, const kernel *x) {
 bool compose_readings(composing *c) {
     enum { MOST = 1 << 27 }; // multiplications of the fit
     const sinkproof_config *config = c->s->trials.config;
-    const sinkproof_trace *trace = c->s->trials.suspect.trace;
     operation o;
     kernel x;
-    bool scores = c->point == TRACE_A6 && c->n >= 8 && c->report->rank == 3 &&
-                  c->elements == config->n_heads * c->n * c->n &&
-                  sinkproof_trace_first(trace) == 0 && sinkproof_trace_sequences(trace) <= 1;
+    bool scores = kernel_scores_are_asked(c);
     double n = (double)c->n, fit = n * n * n * (double)config->n_heads;
     if ((!scores && !kernel_is_asked(c)) || fit > MOST) return true;
     const sinkproof_making of = composing_making(c);

@@ -4,44 +4,11 @@
 // What was read in the place of each value or key: least squares over the rows and heads of a
 // group.
 #include "audit/diagnose/composed_read.h"
+#include "audit/diagnose/normal_equations.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-// Solves a symmetric a (n, n) X = b (n, m) by Cholesky's factors; both are overwritten.
-static bool solve(size_t n, size_t m, double *a, double *b) {
-    for (size_t j = 0; j < n; j++)
-        for (size_t i = j; i < n; i++) {
-            double sum = a[i * n + j];
-            for (size_t k = 0; k < j; k++) sum -= a[i * n + k] * a[j * n + k];
-            if (i == j && !(sum > 0)) return false;
-            a[i * n + j] = i == j ? sqrt(sum) : sum / a[j * n + j];
-        }
-    for (size_t c = 0; c < m; c++) {
-        for (size_t i = 0; i < n; i++) {
-            for (size_t k = 0; k < i; k++) b[i * m + c] -= a[i * n + k] * b[k * m + c];
-            b[i * m + c] /= a[i * n + i];
-        }
-        for (size_t i = n; i-- > 0;) {
-            for (size_t k = i + 1; k < n; k++) b[i * m + c] -= a[k * n + i] * b[k * m + c];
-            b[i * m + c] /= a[i * n + i];
-        }
-    }
-    return true;
-}
-
-// The square of the spread of solution j, of what was factorised by solve. room: n numbers.
-static double spread_of(size_t n, const double *l, size_t j, double *room) {
-    double square = 0;
-    for (size_t i = j; i < n; i++) {
-        double sum = i == j;
-        for (size_t k = j; k < i; k++) sum -= l[i * n + k] * room[k];
-        room[i] = sum / l[i * n + i];
-        square += room[i] * room[i];
-    }
-    return square;
-}
 
 // The values of a group, [n, d] in b: the heads of each row give as many equations. What little
 // weight leaves open is as it is.
@@ -56,7 +23,7 @@ static bool solve_values(const reading *r, size_t g, double *a, double *b) {
         const double *y_c = r->o->c->v + (i * x->heads + h) * d;
         kernel_weigh(x, h, i, first);
         for (size_t j = first; j <= i; j++) {
-            for (size_t k = first; k <= j; k++) a[j * n + k] += x->a[j] * x->a[k];
+            for (size_t k = first; k <= j; k++) a[k * n + j] += x->a[j] * x->a[k];
             for (size_t c = 0; c < d; c++) b[j * d + c] += x->a[j] * y_c[c];
         }
     }
@@ -65,7 +32,7 @@ static bool solve_values(const reading *r, size_t g, double *a, double *b) {
         a[j * n + j] += little;
         for (size_t c = 0; c < d; c++) b[j * d + c] += little * x->v[(j * x->groups + g) * d + c];
     }
-    return solve(n, d, a, b);
+    return solve_normal_columns(n, d, a, b, 0) == 0;
 }
 
 // Key j of a group, [d] in b; false: too few rows tell it.
@@ -82,13 +49,13 @@ static bool solve_key(const reading *r, size_t g, size_t j, double *a, double *b
         const double *q_c = x->q + (i * x->heads + h) * d;
         if (j < kernel_first(x, i) || !isfinite(c->v[e])) continue;
         for (size_t k = 0; k < d; k++) {
-            for (size_t l = 0; l <= k; l++) a[k * d + l] += q_c[k] * q_c[l];
+            for (size_t l = 0; l <= k; l++) a[l * d + k] += q_c[k] * q_c[l];
             b[k] += q_c[k] * c->v[e] * sqrt((double)d), size += q_c[k] * q_c[k];
         }
         equations++;
     }
     for (size_t k = 0; k < d; k++) a[k * d + k] += 1e-12 * size;
-    return equations >= d + d / 2 && solve(d, 1, a, b);
+    return equations >= d + d / 2 && solve_normal(d, a, b, 0) == 0;
 }
 
 // The size of the numbers of a vector: the root of their mean square.
@@ -99,10 +66,10 @@ static double size_of(size_t d, const double *x) {
 }
 
 // Whether roundings of the size `noise` leave less than a tenth of a vector open.
-static bool is_told(size_t n, const double *l, size_t j, size_t end, double noise, double size,
+static bool is_told(size_t n, const double *u, size_t j, size_t end, double noise, double size,
                     double *room) {
     double square = 0;
-    for (size_t k = j; k < end; k++) square = fmax(square, spread_of(n, l, k, room));
+    for (size_t k = j; k < end; k++) square = fmax(square, normal_variance(n, u, k, room));
     return noise * sqrt(square) < 0.1 * size;
 }
 

@@ -374,12 +374,9 @@ static bool try_first_scales(const operation *o, kernel *x, double *room) {
 bool compose_stored(composing *c) {
     enum { MOST_NUMBERS = 1 << 14 }; // of keys: each storage makes them anew
     const sinkproof_config *config = c->s->trials.config;
-    const sinkproof_trace *trace = c->s->trials.suspect.trace;
     operation o;
     kernel x;
-    bool scores = c->point == TRACE_A6 && c->n >= 8 && c->report->rank == 3 &&
-                  c->elements == config->n_heads * c->n * c->n &&
-                  sinkproof_trace_first(trace) == 0 && sinkproof_trace_sequences(trace) <= 1;
+    bool scores = kernel_scores_are_asked(c);
     bool few = c->n * config->n_kv_heads * config->head_dim <= MOST_NUMBERS;
     if ((!scores && !kernel_is_asked(c)) || !few) return true;
     const sinkproof_making of = composing_making(c);

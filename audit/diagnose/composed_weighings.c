@@ -6,6 +6,7 @@
 // the head; a sink, or keys of score 0, that count a number of times. Least squares give the
 // tables: the output times the sum that divides is linear in them, but for factors of scores.
 #include "audit/diagnose/composed_weighings.h"
+#include "audit/diagnose/normal_equations.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -122,26 +123,6 @@ static double exponentials(kernel *x, weighing_by by, size_t h, size_t i, double
     return sink;
 }
 
-// Solves a symmetric a (n, n) u = b by Cholesky's factors; both are overwritten.
-static bool solve(size_t n, double *a, double *b) {
-    for (size_t j = 0; j < n; j++)
-        for (size_t i = j; i < n; i++) {
-            double sum = a[i * n + j];
-            for (size_t k = 0; k < j; k++) sum -= a[i * n + k] * a[j * n + k];
-            if (i == j && !(sum > 0)) return false;
-            a[i * n + j] = i == j ? sqrt(sum) : sum / a[j * n + j];
-        }
-    for (size_t i = 0; i < n; i++) {
-        for (size_t k = 0; k < i; k++) b[i] -= a[i * n + k] * b[k];
-        b[i] /= a[i * n + i];
-    }
-    for (size_t i = n; i-- > 0;) {
-        for (size_t k = i + 1; k < n; k++) b[i] -= a[k * n + i] * b[k];
-        b[i] /= a[i * n + i];
-    }
-    return true;
-}
-
 // The normal equations of the elements of head h, of a number for each distance or key.
 static void add_head(const composing *c, kernel *x, weighing_by by, size_t h, double *a, double *b,
                      double *t) {
@@ -158,7 +139,7 @@ static void add_head(const composing *c, kernel *x, weighing_by by, size_t h, do
             size_t from = key ? first : 0, end = key ? i + 1 : i + 1 - first;
             for (size_t p = from; p < end; p++) {
                 b[p] += t[p] * sink * y / noise;
-                for (size_t q = from; q <= p; q++) a[p * n + q] += t[p] * t[q];
+                for (size_t q = from; q <= p; q++) a[q * n + p] += t[p] * t[q];
             }
         }
     }
@@ -172,7 +153,7 @@ static bool solve_head(const kernel *x, weighing_by by, double *a, double *b) {
         double little = 1e-9 * a[p * n + p] + 1e-6;
         a[p * n + p] += little, b[p] += little * seen;
     }
-    return solve(n, a, b);
+    return solve_normal(n, a, b, 0) == 0;
 }
 
 bool weighing_fit_keys(const composing *c, kernel *x, weighing_by by, double *shared,

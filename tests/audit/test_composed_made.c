@@ -267,7 +267,7 @@ static void times_position(shown *s, double by) {
     for (size_t i = 0; i < s->count; i++)
         s->v[i] = rounded(s, s->v[i] * (1 + by * (double)(i / each)));
 }
-static void flush_small(shown *s, double by) {
+static void small_to_zero(shown *s, double by) {
     for (size_t i = 0; i < s->count; i++)
         if (fabs(s->v[i]) < by) s->v[i] = 0;
 }
@@ -355,7 +355,7 @@ static const plant plants[] = {
      .says = "mixed with the row of the position before, which has the weight 1/4"},
     {AT("A12"), .change = times_position, .by = 0.05, .f32 = true,
      .says = "depends on the position i: 1 + i times 0.05"},
-    {AT("M8"), .change = flush_small, .by = 0.01, .f32 = true, .alone = true,
+    {AT("M8"), .change = small_to_zero, .by = 0.01, .f32 = true, .alone = true,
      .says = "is 0 where its size is below a limit (about 0.01"},
     {AT("M5"), .change = expert_3_from_10, .by = 0.7, .f32 = true, .alone = true,
      .says = "of expert 3 alone"},
