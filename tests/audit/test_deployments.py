@@ -74,7 +74,7 @@ CAUSES = {
     ("gpt-oss-triton-chunks", "bf16"): (["cache-unread-piece"], "cached keys are never read.*, from row 3 of 5 on " + FITS),
     # of 17 calls 14 are in float32
     ("eager-tf32", "f32"): (["operands-tf32-fused"], r"undecided: .* but it would put \d of 4 passing calls outside\)"),
-    ("vllm-triton-fp8", "bf16"): (["kv-e4m3"], r"\(7 of 8 failing calls asked; the others decide nothing\)"),
+    ("vllm-triton-fp8", "bf16"): (["kv-e4m3"], FITS),
     ("vllm-triton-prompt", "f32"): (["operands-tf32-cut-fused"], FITS),
     ("vllm-triton-prompt", f"f32,{FUSED.format('tf32')}"): (["operands-tf32-cut-fused"], FITS),
 }

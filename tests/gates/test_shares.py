@@ -29,6 +29,7 @@ ALLOWED = {
     "audit/bench/bench_print.c": {'row_number(row, "median") * row_number(row, "share") / tokens': "a time, for gnuplot"},
     "audit/report/chart.c": {"height": "a length of a drawing"},
     "audit/studies/precision/precision_page.c": {"160 * share": "the length of a bar"},
+    "audit/diagnose/composed_ranges.c": {"ceil(percent * pow(10, decimals)) / pow(10, decimals)": "a range, rounded up"},
     "audit/command/command.c": {"floor(100 * share)": "rounded down, and at 1 nothing is printed"},
 }
 IN_PYTHON = {"tests/gates/doc_planted.py": {"100 * (1 - 0.05 ** (1 / n))": "95 % at the most"},
