@@ -4,6 +4,7 @@
 // Weights of a product that are clipped, at a size or at a share of the largest of each group, as
 // quantisers do before they round; and codes with a zero point that is off by one.
 #include "audit/diagnose/composed_product.h"
+#include "base/words.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -102,7 +103,7 @@ static void say_group(const dense_product *p, size_t group, char *text, size_t s
     if (group == p->ins)
         snprintf(text, size, "row");
     else
-        snprintf(text, size, "row and group of %zu columns", group);
+        snprintf(text, size, "row and group of %.40s", sinkproof_counted(group, "column").text);
 }
 
 // The limit that fits best; the shortest number beside it that is as near.

@@ -6,6 +6,7 @@
 // rounded to codes with such scales, or the codes of MXFP4 keep and have the largest or the
 // smallest of the scales.
 #include "audit/diagnose/composed_product.h"
+#include "base/words.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -302,7 +303,8 @@ static bool search_domains(const operation *o, const dense_product *p) {
     for (size_t k = 0; k < sizeof sizes / sizeof sizes[0] && fine; k++) {
         size_t b = sizes[k];
         if (b >= 16 && p->ins % b == 0 && b < p->ins) {
-            snprintf(whose, sizeof whose, "for each %zu columns of a row", b);
+            snprintf(whose, sizeof whose, "for each %.40s of a row",
+                     sinkproof_counted(b, "column").text);
             fine = try_codes(o, p, 1, b, OWN_MATRIX, whose);
         }
         if (b >= 16 && b < p->outs && b < 2 * p->ins) {
@@ -310,11 +312,13 @@ static bool search_domains(const operation *o, const dense_product *p) {
             fine = try_codes(o, p, b, b, OWN_MATRIX, whose);
         }
         if (fine && b >= 16 && b < p->outs) {
-            snprintf(whose, sizeof whose, "for each %zu rows of a column", b);
+            snprintf(whose, sizeof whose, "for each %.40s of a column",
+                     sinkproof_counted(b, "row").text);
             fine = try_codes(o, p, b, 1, OWN_MATRIX, whose);
         }
         if (fine && scaled && b < p->outs) {
-            snprintf(whose, sizeof whose, "for each %zu rows and 32 columns", b);
+            snprintf(whose, sizeof whose, "for each %.40s and 32 columns",
+                     sinkproof_counted(b, "row").text);
             fine = try_codes(o, p, b, 32, OWN_MATRIX, whose);
         }
     }

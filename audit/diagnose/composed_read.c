@@ -5,6 +5,7 @@
 // in the values, A6 in the keys, and several heads share them. The vectors are then compared with
 // those of all tokens and heads, and with the own one clamped or multiplied.
 #include "audit/diagnose/composed_read.h"
+#include "base/words.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -128,9 +129,8 @@ static bool try_squares(const reading *r, const double *own, double *made) {
         }
         snprintf(id, sizeof id, "%s-squares-%zu", r->of_keys ? "keys" : "values", side);
         snprintf(text, sizeof text,
-                 "%s whose squares of %zu tokens and %zu coordinates are "
-                 "transposed",
-                 r->of_keys ? "keys" : "values", side, side);
+                 "%s whose squares of %.40s and as many coordinates are transposed",
+                 r->of_keys ? "keys" : "values", sinkproof_counted(side, "token").text);
         fine = reading_try_passes(r, made, id, text);
     }
     return fine;

@@ -4,6 +4,7 @@
 // Keys that are rotated by another position than their own: that of their slot in a ring, of their
 // page, in their pass.
 #include "audit/diagnose/composed_read.h"
+#include "base/words.h"
 #include "ref/stages.h"
 
 #include <math.h>
@@ -33,12 +34,14 @@ static size_t position_of(rule r, size_t number, size_t n, size_t p) {
 
 static void say(rule r, size_t number, char *text, size_t size) {
     static const char *const words[RULES] = {
-        [RING] = "keys that are rotated by their position modulo %zu (their slot in a ring)",
-        [AT_MOST] = "keys that are rotated by their position, but at most %zu",
-        [PAGES] = "keys that are rotated by the first position of their page of %zu tokens",
-        [ANEW] = "keys that are rotated by positions that begin anew at token %zu",
+        [RING] = "keys that are rotated by their position modulo %s (their slot in a ring)",
+        [AT_MOST] = "keys that are rotated by their position, but at most %s",
+        [PAGES] = "keys that are rotated by the first position of their page of %s",
+        [ANEW] = "keys that are rotated by positions that begin anew at token %s",
         [BACKWARDS] = "keys that are rotated by their positions from the end on"};
-    snprintf(text, size, words[r], number);
+    char plain[24];
+    snprintf(plain, sizeof plain, "%zu", number);
+    snprintf(text, size, words[r], r == PAGES ? sinkproof_counted(number, "token").text : plain);
 }
 
 // y: key j rotated on from its position to that of the rule.
@@ -107,12 +110,10 @@ static size_t source_of(place r, size_t number, size_t n, size_t j) {
 
 bool reading_try_places(const reading *r) {
     static const char *const words[PLACES] = {
-        [AHEAD] = "%s whose place runs ahead by one token more with each %zu (at most the last)",
-        [BEHIND] = "%s whose place falls behind by one token more with each %zu",
-        [FIRST_HALF] = "%s of the first half of each tile of %zu tokens in the place of the second "
-                       "too",
-        [SECOND_HALF] = "%s of the second half of each tile of %zu tokens in the place of the "
-                        "first too"};
+        [AHEAD] = "%s whose place runs ahead by one token more with each %s (at most the last)",
+        [BEHIND] = "%s whose place falls behind by one token more with each %s",
+        [FIRST_HALF] = "%s of the first half of each tile of %s in the place of the second too",
+        [SECOND_HALF] = "%s of the second half of each tile of %s in the place of the first too"};
     const kernel *x = r->x;
     size_t width = x->groups * x->d;
     const double *own = r->of_keys ? x->k : x->v;
@@ -120,14 +121,16 @@ bool reading_try_places(const reading *r) {
     bool fine = made != NULL || fail_for_memory(r->o->c->s);
     for (int kind = 0; kind < PLACES && fine; kind++)
         for (size_t number = 2; number < x->n && fine && r->o->c->found == NULL; number++) {
-            char id[64], text[160];
+            char id[64], text[160], plain[24];
             if (kind >= FIRST_HALF && number % 2 != 0) continue;
             for (size_t j = 0; j < x->n; j++)
                 memcpy(made + j * width, own + source_of((place)kind, number, x->n, j) * width,
                        width * sizeof *made);
+            snprintf(plain, sizeof plain, "%zu", number);
             snprintf(id, sizeof id, "%s-places-%d-%zu", r->of_keys ? "keys" : "values", kind,
                      number);
-            snprintf(text, sizeof text, words[kind], r->of_keys ? "keys" : "values", number);
+            snprintf(text, sizeof text, words[kind], r->of_keys ? "keys" : "values",
+                     kind >= FIRST_HALF ? sinkproof_counted(number, "token").text : plain);
             fine = reading_try_passes(r, made, id, text);
         }
     free(made);

@@ -4,6 +4,7 @@
 // Rotations in which each pair of coordinates has what is its own: a frequency, or the positions of
 // its class of pairs, of whatever order.
 #include "audit/diagnose/composed_rotated.h"
+#include "base/words.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -249,16 +250,16 @@ static bool make_by_heads(const sinkproof_making *of, double *y, double *width) 
 bool turns_by_heads(turns *t) {
     static const char *const words[HEAD_RULES] = {
         [HEAD] = "its number",
-        [FLAT] = "position * %zu + its number",
-        [FLAT_MODULO] = "(row * %zu + its number) mod the tokens",
-        [FLAT_OVER] = "(row * %zu + its number) / the tokens, cut",
-        [BY_HEAD] = "its number * tokens + row, of %zu heads",
-        [BY_HEAD_OVER] = "(its number * tokens + row) / %zu, cut",
-        [BY_HEAD_MODULO] = "(its number * tokens + row) mod %zu",
+        [FLAT] = "position * %s + its number",
+        [FLAT_MODULO] = "(row * %s + its number) mod the tokens",
+        [FLAT_OVER] = "(row * %s + its number) / the tokens, cut",
+        [BY_HEAD] = "its number * tokens + row, of %s",
+        [BY_HEAD_OVER] = "(its number * tokens + row) / %s, cut",
+        [BY_HEAD_MODULO] = "(its number * tokens + row) mod %s",
         [PLUS_HEAD] = "position + its number",
         [LESS_HEAD] = "position - its number",
-        [OVER_HEADS] = "position / %zu, cut",
-        [MODULO_HEADS] = "position mod %zu"};
+        [OVER_HEADS] = "position / %s, cut",
+        [MODULO_HEADS] = "position mod %s"};
     const sinkproof_config *config = t->c->s->trials.config;
     size_t own = t->c->elements / t->n / t->d, both = config->n_heads + config->n_kv_heads;
     const size_t heads[] = {own, config->n_heads, both, both + config->n_kv_heads};
@@ -272,13 +273,15 @@ bool turns_by_heads(turns *t) {
     for (size_t k = 0; k < 4 && kept != NULL; k++)
         for (int rule = 0; rule < HEAD_RULES && fine && t->c->found == NULL; rule++) {
             made_kind made = {.make = make_by_heads, .table = kept};
-            char how[120];
+            char how[120], plain[24];
             if (k > 0 && heads[k] == own) continue;
             made.numbers[RULE] = rule, made.numbers[HEADS] = (double)heads[k];
             made.numbers[STEP] = t->c->step > 0x1p-12 ? 2 * t->c->step : 4 * t->c->step;
+            snprintf(plain, sizeof plain, "%zu", heads[k]);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-            snprintf(how, sizeof how, words[rule], heads[k]);
+            snprintf(how, sizeof how, words[rule],
+                     rule == BY_HEAD ? sinkproof_counted(heads[k], "head").text : plain);
 #pragma GCC diagnostic pop
             snprintf(made.id, sizeof made.id, "positions-by-heads-%d-%zu", rule, heads[k]);
             snprintf(made.text, sizeof made.text,

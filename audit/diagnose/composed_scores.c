@@ -4,6 +4,7 @@
 // The experts' weights, M4, by another score of a logit and divided by another sum: over the
 // chosen of a rank, over all experts, over tokens in the place of experts.
 #include "audit/diagnose/composed_made.h"
+#include "base/words.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -274,7 +275,8 @@ static void say_over(sum_over over, size_t a, char *text, size_t size) {
         [AXIS_OVER] = "divided by their sum over the same expert's logits at all tokens (along "
                       "the wrong axis), and then over the chosen experts"};
     if (over == BEST)
-        snprintf(text, size, "divided by their sum over the %zu best experts", a);
+        snprintf(text, size, "divided by their sum over the best %.40s",
+                 sinkproof_counted(a, "expert").text);
     else if (over == PART)
         snprintf(text, size,
                  "divided by their sum over the chosen experts of the same rank alone: experts "

@@ -4,6 +4,7 @@
 // Keys and values that a cache keeps in codes of few bits, with a scale, or a scale and a smallest
 // number, for each page of tokens, each channel or each group of channels. At A6 and A11.
 #include "audit/diagnose/composed_kernel.h"
+#include "base/words.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -258,11 +259,11 @@ static size_t end_of_first(const kernel *x, const storage *s, unsigned of) {
 }
 
 static void say_group(const kernel *x, const storage *s, unsigned of, char *text, size_t size) {
-    char page[96] = "all tokens", channels[64];
+    char page[120] = "all tokens", channels[64];
     if (s->page == 1)
         snprintf(page, sizeof page, "each token");
     else if (s->page > 0)
-        snprintf(page, sizeof page, "each page of %zu tokens", s->page);
+        snprintf(page, sizeof page, "each page of %.40s", sinkproof_counted(s->page, "token").text);
     if (s->channels == ALL_HEADS)
         snprintf(channels, sizeof channels, "all heads together");
     else if (s->channels == WHOLE_HEAD)
@@ -273,10 +274,11 @@ static void say_group(const kernel *x, const storage *s, unsigned of, char *text
         snprintf(channels, sizeof channels, "each group of %d channels", s->channels);
     size_t end = (s->how & FIRST_SCALES) != 0 ? end_of_first(x, s, of) : 0;
     if (end > s->page)
-        snprintf(page, sizeof page, "the first %zu tokens (or up to %zu), for all later ones too,",
-                 s->page, end);
+        snprintf(page, sizeof page, "the first %.40s (or up to %zu), for all later ones too,",
+                 sinkproof_counted(s->page, "token").text, end);
     else if (end > 0)
-        snprintf(page, sizeof page, "the first %zu tokens, for all later ones too,", s->page);
+        snprintf(page, sizeof page, "the first %.40s, for all later ones too,",
+                 sinkproof_counted(s->page, "token").text);
     snprintf(text, size, "with a scale for %s and %s%s%s%s", page, channels,
              s->how & OPEN_KEPT ? "; the last page, which is not full, is kept as it is" : "",
              s->how & OPEN_BY_ROW ? "; a page that is not full is kept as it is" : "",

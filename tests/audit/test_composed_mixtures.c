@@ -185,7 +185,7 @@ static const plant plants[] = {
     {AT("M4"), .change = sigmoids_in_steps,
      .says = "the sigmoids of the router's logits, divided by their sum over the chosen"},
     {AT("M4"), .change = over_five, .by = 5, .f32 = true,
-     .says = "divided by their sum over the 5 best experts"},
+     .says = "divided by their sum over the best 5 experts"},
     {AT("M11"), .change = mixed_of_two, .by = 2,
      .says = "(M4) as 0 for all but the 2 largest of the token, and renormalised"},
     {AT("M11"), .change = mixed_of_squares, .by = 2, .f32 = true,

@@ -103,7 +103,7 @@ static const plant plants[] = {
     {AT("A11"), .change = values_half_of_next_head, .fused = true,
      .says = "of head 1, coordinates"},
     {AT("A11"), .change = values_squares, .by = 4, .fused = true,
-     .says = "values whose squares of 4 tokens and 4 coordinates are transposed"},
+     .says = "values whose squares of 4 tokens and as many coordinates are transposed"},
     {AT("A11"), .change = values_ahead, .by = 6, .f32 = true, .fused = true,
      .says = "for token 21 of head 0 those of token 23 of head 0"},
     {AT("A11"), .change = values_clamps, .by = 1.75, .fused = true,
