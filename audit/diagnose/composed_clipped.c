@@ -89,7 +89,7 @@ static double misfit(const operation *o, const dense_product *p, const double *n
 }
 
 static bool try_made(const operation *o, const double *numbers, const char *how) {
-    made_kind made = {.make = make_clipped};
+    made_kind made = {.make = make_clipped, .measured = true};
     memcpy(made.numbers, numbers, sizeof made.numbers);
     snprintf(made.id, sizeof made.id, "weights-clipped-%d-%zu-%.6g-%g%+g%s", (int)numbers[KIND],
              (size_t)numbers[GROUP], numbers[T], numbers[LEVELS], numbers[ZERO],

@@ -237,7 +237,7 @@ static bool domain_is_near(const operation *o, const dense_product *p, const dou
 
 static bool try_domain(const operation *o, const dense_product *p, const double *numbers,
                        double *sizes, const char *whose) {
-    made_kind made = {.make = make_domains};
+    made_kind made = {.make = make_domains, .measured = true};
     if (o->c->found != NULL || !domain_is_near(o, p, numbers, sizes)) return true;
     int kind = (int)numbers[CODE];
     for (size_t i = 0; i < SINKPROOF_MAKING_NUMBERS; i++) made.numbers[i] = numbers[i];

@@ -85,6 +85,43 @@ static bool make(const composing *c, const made_kind *kind, const sinkproof_inpu
     return true;
 }
 
+// Whether the point differs from its definition in a region along what is made, by half to one and
+// a half times as much, and by six times what chance gives. Sets about as wide as the differences
+// hold what has nothing to do with them. What is fitted lies along whatever it was fitted to: it
+// must hold at least four times the squares that it leaves. Of noise its numbers hold about their
+// share of the elements, of another mistake a part. Squares are in units of what a rounding may
+// change.
+static bool is_measured(const composing *c, const made_kind *kind, const sinkproof_region *region,
+                        const double *y) {
+    double all = 0, left = 0, along = 0, square = 0, spread = 0;
+    for (size_t at = 0; at < c->elements; at++) {
+        double round = fmax(fmax(c->hi[at] - c->lo[at], c->step * fabs(c->v[at])), c->least);
+        double off = (c->v[at] - c->mid[at]) / round, by = (y[at] - c->mid[at]) / round;
+        bool asked = c->lo[at] != 0 || c->hi[at] != 0; // scores that are masked have no sets
+        if (!asked || !isfinite(off) || !isfinite(by) || !composing_holds(c, region, at)) continue;
+        all += off * off, left += (off - by) * (off - by);
+        along += off * by, square += by * by, spread += pow((off - by) * by, 2);
+    }
+    if (kind->fitted && !(all >= 5 * left)) return false;
+    return fabs(along - square) <= square / 2 && along >= 6 * sqrt(spread);
+}
+
+// Tries it in the regions where it is measured, or in all.
+static bool try_moving(composing *c, const sinkproof_moving *how, const made_kind *kind,
+                       const double *y) {
+    sinkproof_region kept[sizeof c->regions / sizeof c->regions[0]];
+    size_t all = c->n_regions, some = 0;
+    memcpy(kept, c->regions, sizeof kept);
+    for (size_t r = 0; r < all; r++)
+        if (!(kind->measured || kind->fitted) || is_measured(c, kind, &kept[r], y))
+            c->regions[some++] = kept[r];
+    c->n_regions = some;
+    bool fine = composing_try_moving(c, how, kind->id, kind->text);
+    memcpy(c->regions, kept, sizeof kept);
+    c->n_regions = all;
+    return fine;
+}
+
 bool composing_try_made(const operation *o, const made_kind *kind) {
     composing *c = o->c;
     const sinkproof_input own = {.point = c->point, .layer = c->place};
@@ -94,8 +131,7 @@ bool composing_try_made(const operation *o, const made_kind *kind) {
     fine = fine && make(c, kind, &own, c->elements, c->mid, y, &made);
     for (size_t s = 0; fine && made && s < o->n; s++)
         far += !value_is_near(c, o->at[s], y[o->at[s]]);
-    free(y);
-    if (!fine || !made || o->n == 0 || 8 * far > o->n) return fine;
+    bool near = fine && made && o->n > 0 && 8 * far <= o->n;
     sinkproof_moving how = {.on = true,
                             .point = c->point,
                             .along = ALONG_ROWS,
@@ -104,7 +140,9 @@ bool composing_try_made(const operation *o, const made_kind *kind) {
                             .adds = kind->adds,
                             .table = kind->table};
     memcpy(how.numbers, kind->numbers, sizeof how.numbers);
-    return composing_try_moving(c, &how, kind->id, kind->text);
+    if (near) fine = try_moving(c, &how, kind, y);
+    free(y);
+    return fine;
 }
 
 static bool try_input_kept(composing *c, const sinkproof_input *input, const made_kind *kind,

@@ -13,6 +13,8 @@ typedef struct made_kind {
     bool adds; // to the point's own numbers
     double numbers[SINKPROOF_MAKING_NUMBERS];
     const double *table;    // kept as long as the diagnosis (composing_keep_numbers), or NULL
+    bool measured;          // the point must differ along what this changes, and by about as much
+    bool fitted;            // so it must, and this must hold most of how the point differs
     char id[80], text[352]; // "holds ..." of the point; "with ..." of an input
 } made_kind;
 

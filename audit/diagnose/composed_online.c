@@ -220,18 +220,28 @@ static bool make_online(const sinkproof_making *of, double *y, double *width) {
 // ---- trials
 
 // Whether nearly all elements are near, those that are inside by the definition too: a slip of a
-// kernel is no matter of some positions.
+// kernel is no matter of some positions. And the point differs from the same kernel without the
+// slip (0: its sum, not rounded) along what the slip changes, and by about as much.
 static bool is_near(composing *c, const made_kind *made, bool *fine) {
+    const double exact[] = {SUM_ROUNDED, 1, SINKPROOF_REAL, made->numbers[STEP], 0, 0};
     sinkproof_making of = composing_making(c);
-    double *y = calloc(2 * c->elements + 1, sizeof *y);
+    double *y = calloc(3 * c->elements + 1, sizeof *y), *without = y + c->elements;
+    double *width = without + c->elements, along = 0, square = 0, spread = 0;
     size_t far = 0;
     of.numbers = made->numbers, of.x = c->mid;
     *fine = y != NULL || fail_for_memory(c->s);
-    bool near = *fine && make_online(&of, y, y + c->elements);
+    bool near = *fine && make_online(&of, y, width);
     for (size_t at = 0; near && at < c->elements; at++) far += !value_is_near(c, at, y[at]);
-    free(y);
     size_t share = c->step > 0x1p-12 ? 8 : 64; // roundings between hide more
-    return near && share * far <= c->elements;
+    of.numbers = exact;
+    near = near && share * far <= c->elements && make_online(&of, without, width);
+    for (size_t at = 0; near && at < c->elements; at++) {
+        double round = fmax(c->step * fabs(c->v[at]), c->least);
+        double off = (c->v[at] - without[at]) / round, by = (y[at] - without[at]) / round;
+        along += off * by, square += by * by, spread += pow((off - by) * by, 2);
+    }
+    free(y);
+    return near && fabs(along - square) <= square / 2 && along >= 6 * sqrt(spread);
 }
 
 static bool try_slip(const operation *o, slip how, size_t tile, double a, const char *id,

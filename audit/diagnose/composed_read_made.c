@@ -94,7 +94,7 @@ static bool sample_is_near(const reading *r, read_passes p, const double *number
 
 bool reading_try(const reading *r, read_passes passes, const double *numbers, const char *id,
                  const char *text) {
-    made_kind made = {.make = make_read};
+    made_kind made = {.make = make_read, .measured = true};
     if (r->o->c->found != NULL || !sample_is_near(r, passes, numbers)) return true;
     made.table = kernel_table(r->o->c, r->x->n * r->x->groups * r->x->d, numbers);
     made.numbers[OF_KEYS] = r->of_keys;

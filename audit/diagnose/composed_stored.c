@@ -289,7 +289,7 @@ static bool try_of(const operation *o, const stored *t) {
     static const char *const words[] = {"", "keys", "values", "keys and values"};
     const storage *s = t->s;
     char group[280];
-    made_kind made = {.make = make_stored};
+    made_kind made = {.make = make_stored, .measured = true};
     made.numbers[OF] = t->of, made.numbers[CODE] = s->code, made.numbers[PAGE] = (double)s->page;
     made.numbers[CHANNELS] = s->channels, made.numbers[HOW] = s->how;
     made.numbers[STEP] = 2 * o->c->step;

@@ -67,7 +67,7 @@ static bool are_whole(size_t n, const double *table, double room, double *whole)
 static bool try_words(const weighing_search *s, weighing_kind kind, weighing_by by,
                       const double *table, const char *id, const char *text) {
     const weighing w = {kind, by, table};
-    made_kind made = {.adds = false};
+    made_kind made = {.fitted = true};
     snprintf(made.id, sizeof made.id, "%s", id);
     snprintf(made.text, sizeof made.text, "%s", text);
     return weighing_try(s->o, s->x, &w, &made);
