@@ -44,11 +44,12 @@ static bool is_told_apart(const composed_mistake *m, const fitted_member *of) {
     return !of->plain || by > m->attending.times_error * fabs(x);
 }
 
-// Tells the number with its range, from one that is accepted.
+// Tells the number with its range, from one that is accepted. One that was not fitted is the number
+// of a rule, as the scale of another width, and is told as it is.
 static bool tell_range(composing *c, composed_mistake *m, exact_guess *g, double *number) {
-    bool fine = true;
+    bool fine = true, fitted = m->attending.times_error > 0;
     exact_range r = exact_range_of(g, m->attending.times_error, &fine);
-    *number = range_number(c, &r, *number);
+    if (fitted) *number = range_number(c, &r, *number);
     double error = range_error(&r, *number);
     m->attending.estimated = !(error < RANGE_MOST);
     m->attending.times_error = fmin(error, RANGE_MOST);

@@ -96,14 +96,22 @@ static double digit_of(double x, int digit) {
     return pow(10, floor(log10(fabs(x))) + 1 - digit);
 }
 
+enum { NAMED = 6 };
+
+static void named_numbers(const composing *c, double named[NAMED]) {
+    const double d = (double)c->s->trials.config->head_dim;
+    const double all[NAMED] = {log(2), 1.4426950408889634, sqrt(d), 1 / sqrt(d), d, 1 / d};
+    memcpy(named, all, sizeof all);
+}
+
 // A number that an engine would use: a fraction of small numbers, or one with a name.
 static bool is_usual(const composing *c, double x) {
     enum { TWELFTHS = 24, PARTS = 16 };
-    const double d = (double)c->s->trials.config->head_dim,
-                 named[] = {log(2), 1.4426950408889634, sqrt(d), 1 / sqrt(d), d, 1 / d};
+    double named[NAMED];
+    named_numbers(c, named);
     bool usual = fabs(12 * x) <= TWELFTHS && nearbyint(12 * x) == 12 * x;
     usual = usual || (fabs(x) <= 1 && fabs(1 / x) <= PARTS && 1 / nearbyint(1 / x) == x);
-    for (size_t i = 0; i < sizeof named / sizeof named[0]; i++) usual = usual || x == named[i];
+    for (size_t i = 0; i < NAMED; i++) usual = usual || x == named[i];
     return usual;
 }
 
@@ -129,13 +137,18 @@ exact_range exact_range_of(exact_guess *g, double error, bool *fine) {
 }
 
 double range_number(const composing *c, const exact_range *r, double fitted) {
-    enum { DIGITS = 7 };
+    enum { FEW_DIGITS = 2, DIGITS = 7, PARTS = 100 };
     const double middle = (r->low + r->high) / 2, width = r->high_out - r->low_out;
+    double named[NAMED];
+    named_numbers(c, named);
     if (fitted >= r->low && fitted <= r->high && is_usual(c, fitted)) return fitted;
     for (int digits = 1; digits < DIGITS; digits++) {
         double x = as_printed(middle, digits), unit = digit_of(middle, digits);
         bool told = 4 * width < unit || 2 * unit <= width;
         if (told && x >= r->low && x <= r->high) return x;
+        // a narrow range holds one with a name by little chance
+        for (size_t i = 0; digits == FEW_DIGITS && PARTS * width < fabs(middle) && i < NAMED; i++)
+            if (named[i] >= r->low && named[i] <= r->high) return named[i];
     }
     return as_printed(middle, DIGITS);
 }

@@ -34,8 +34,9 @@ typedef struct exact_range {
 } exact_range;
 // From an accepted number. error: what is known of its relative error; 0: nothing.
 exact_range exact_range_of(exact_guess *g, double error, bool *fine);
-// The number to tell: the fitted one if it is usual and accepted; or the shortest decimal number
-// that is there by little chance; or one near the middle, with as many digits as the range leaves.
+// The number to tell: the fitted one if it is usual and accepted; or one of at most two digits that
+// is there by little chance, one with a name as ln(2), one of more digits; or one near the middle,
+// with as many digits as the range leaves.
 double range_number(const composing *c, const exact_range *r, double fitted);
 // The relative error around the number, and around what is printed of it, that holds both ends.
 double range_error(const exact_range *r, double number);

@@ -136,5 +136,23 @@ def stored(work):
         judged(path, "hf-bf16", kind, c, f"in layer {layer}, each step stored")
 
 
+# What is said of a number that a rule of the engine gives, with its range; of one that is near it and outside the range, no rule is.
+RULES = (("scores", math.sqrt(DIM / 96), "f32", rf"multiplied by 0\.4082483: queries, keys or the scale, which is 1/sqrt\(96\) in the place of 1/sqrt\({DIM}\) \(within [\d.]+ %\)$"),
+         ("scores", math.sqrt(DIM / 96), "flash-bf16", r", which is 1/sqrt\(96\) in the place of 1/sqrt\(16\) \(within [\d.]+ %\)$"),
+         ("scores", 0.4082, "f32", r"multiplied by 0\.4082: queries, keys or the scale \(within [\d.]+ %\)$"),
+         ("temperature", 1 / math.log(2), "flash-bf16", r"multiplied by log2\(e\) before the softmax \(within [\d.]+ %\)$"))
+
+
+def rules(work):
+    runs = {policy: Run(work, 7, policy) for policy in POLICIES}
+    runs["flash-bf16"].sinks = runs["f32"].sinks
+    path = work / "t.safetensors"
+    for kind, c, policy, said in RULES:
+        wrong, rounded = query(KINDS[kind][1](c)), to_bfloat16 if policy == "flash-bf16" else float
+        runs[policy].trace(path, 1, lambda *of: [rounded(x) for x in wrong(*of)])
+        status, causes = told_of(path, policy)
+        report(status == 1 and len(causes) == 1 and re.search(said, causes[0][1][0]), f"{kind} by {c:.9g}, {policy}: {said} of {causes}")
+
+
 if __name__ == "__main__":
-    sys.exit(run(fused, stored))
+    sys.exit(run(fused, stored, rules))
