@@ -92,6 +92,9 @@ void composed_say_moved(const composing *c, composed_mistake *m);
 // Tries the point moved or changed so in each of its regions. id and text follow the point's name.
 bool composing_try_moving(composing *c, const sinkproof_moving *how, const char *id,
                           const char *text);
+// fitted: which of its numbers was, whose range is said; 0: none.
+bool composing_try_fitted(composing *c, const sinkproof_moving *how, size_t fitted, const char *id,
+                          const char *text);
 // Writes the part of an input behind some words: "heads 3-4"; or nothing.
 void composed_say_part(const composing *c, composed_mistake *m, sinkproof_trace_point point,
                        const sinkproof_region *part, const char *before);

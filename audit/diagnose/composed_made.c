@@ -116,7 +116,7 @@ static bool try_moving(composing *c, const sinkproof_moving *how, const made_kin
         if (!(kind->measured || kind->fitted) || is_measured(c, kind, &kept[r], y))
             c->regions[some++] = kept[r];
     c->n_regions = some;
-    bool fine = composing_try_moving(c, how, kind->id, kind->text);
+    bool fine = composing_try_fitted(c, how, kind->ranged, kind->id, kind->text);
     memcpy(c->regions, kept, sizeof kept);
     c->n_regions = all;
     return fine;

@@ -12,6 +12,7 @@ typedef struct made_kind {
     sinkproof_make *make;
     bool adds; // to the point's own numbers
     double numbers[SINKPROOF_MAKING_NUMBERS];
+    size_t ranged;          // which of these is said with its range; 0: none
     const double *table;    // kept as long as the diagnosis (composing_keep_numbers), or NULL
     bool measured;          // the point must differ along what this changes, and by about as much
     bool fitted;            // so it must, and this must hold most of how the point differs

@@ -27,19 +27,25 @@ void composed_say_moved(const composing *c, composed_mistake *m) {
     memset(&m->region, 0, sizeof m->region);
 }
 
-bool composing_try_moving(composing *c, const sinkproof_moving *how, const char *id,
+bool composing_try_fitted(composing *c, const sinkproof_moving *how, size_t fitted, const char *id,
                           const char *text) {
     bool fine = true;
     for (size_t r = 0; r < c->n_regions && fine && c->found == NULL; r++) {
         composed_mistake *m = composing_new(c);
         if (m == NULL) return false;
         m->moving = *how, m->moving.region = c->regions[r];
+        if (fitted > 0) m->fitted = &m->moving.numbers[fitted];
         composed_name(m, "%s-%s", point_name(c), id);
         composed_say(m, "%s %s", point_name(c), text);
         composed_say_moved(c, m);
         fine = composing_try(c, m);
     }
     return fine;
+}
+
+bool composing_try_moving(composing *c, const sinkproof_moving *how, const char *id,
+                          const char *text) {
+    return composing_try_fitted(c, how, 0, id, text);
 }
 
 // ---- a factor

@@ -158,35 +158,83 @@ static bool try_clamps(const reading *r, const double *own, const double *y, dou
     return fine;
 }
 
-// Times a number of each head, token or channel.
+// The part of an element: its head, its token or its channel.
+static size_t part_of(const kernel *x, int by, size_t at) {
+    size_t width = x->groups * x->d;
+    return by == 0 ? at % width / x->d : by == 1 ? at / width : at % width;
+}
+
+// Times one number: the shortest that explains it.
+static bool try_factor(const reading *of, double times, const double *own, double *made) {
+    enum { FEWEST_DIGITS = 2, MOST_DIGITS = 6 };
+    reading r = *of;
+    size_t all = r.x->n * r.x->groups * r.x->d;
+    bool fine = true;
+    for (int digits = FEWEST_DIGITS; digits <= MOST_DIGITS && fine && r.o->c->found == NULL;
+         digits++) {
+        char number[32], text[100], id[64];
+        snprintf(number, sizeof number, "%.*g", digits, times);
+        double told = strtod(number, NULL);
+        if (told == r.times) continue; // as of fewer digits
+        r.times = told;
+        for (size_t at = 0; told != 0 && at < all; at++) made[at] = told * own[at];
+        snprintf(text, sizeof text, "%s that are multiplied by %s", r.of_keys ? "keys" : "values",
+                 number);
+        snprintf(id, sizeof id, "%s-times=%s", r.of_keys ? "keys" : "values", number);
+        fine = told == 0 || told == 1 || reading_try_passes(&r, made, id, text);
+    }
+    return fine;
+}
+
+// "1, 1 and 1.25" of a few parts, "1 to 1.25" of many.
+static void say_factors(size_t n, const double *times_p, char *text, size_t size) {
+    enum { LISTED = 8 };
+    double least = INFINITY, most = -INFINITY;
+    for (size_t p = 0; p < n; p++) least = fmin(least, times_p[p]), most = fmax(most, times_p[p]);
+    text[0] = '\0';
+    for (size_t p = 0; n <= LISTED && p < n; p++) {
+        size_t length = strlen(text);
+        snprintf(text + length, size - length, "%s%.3g",
+                 p == 0       ? ""
+                 : p + 1 == n ? " and "
+                              : ", ",
+                 times_p[p]);
+    }
+    if (n > LISTED) snprintf(text, size, "%.3g to %.3g", least, most);
+}
+
+// Times one number, or one of each head, token or channel.
 static bool try_factors(const reading *r, const double *own, const double *y, const uint8_t *told,
                         double *made) {
     static const char *const words[] = {"key/value head", "token", "channel"};
     const kernel *x = r->x;
     size_t width = x->groups * x->d, all = x->n * width;
-    double *sums = calloc(2 * all + 1, sizeof *sums);
-    bool fine = sums != NULL || fail_for_memory(r->o->c->s);
-    for (int by = 0; by < 3 && fine; by++) {
-        double least = INFINITY, most = -INFINITY;
-        char text[200], id[64];
-        memset(sums, 0, 2 * all * sizeof *sums);
+    const size_t parts[] = {x->groups, x->n, width};
+    double *times_p = malloc((2 * (x->n + width) + 1) * sizeof *times_p), *square_p;
+    bool fine = times_p != NULL || fail_for_memory(r->o->c->s);
+    double product = 0, square = 0;
+    for (size_t at = 0; at < all && fine; at++)
+        if (told[at / x->d]) product += own[at] * y[at], square += own[at] * own[at];
+    fine = fine && (square == 0 || try_factor(r, product / square, own, made));
+    for (int by = 0; by < 3 && fine && r->o->c->found == NULL; by++) {
+        char text[200], id[64], factors[120];
+        square_p = times_p + parts[by];
+        memset(times_p, 0, 2 * parts[by] * sizeof *times_p);
         for (size_t at = 0; at < all; at++) {
-            size_t p = by == 0 ? at % width / x->d : by == 1 ? at / width : at % width;
+            size_t p = part_of(x, by, at);
             if (!told[at / x->d]) continue;
-            sums[2 * p] += own[at] * y[at], sums[2 * p + 1] += own[at] * own[at];
+            times_p[p] += own[at] * y[at], square_p[p] += own[at] * own[at];
         }
-        for (size_t at = 0; at < all; at++) {
-            size_t p = by == 0 ? at % width / x->d : by == 1 ? at / width : at % width;
-            double times = sums[2 * p + 1] > 0 ? sums[2 * p] / sums[2 * p + 1] : 1;
-            least = fmin(least, times), most = fmax(most, times);
-            made[at] = times * own[at];
-        }
-        snprintf(text, sizeof text, "%s that are multiplied by a number of each %s, %.3g to %.3g",
-                 r->of_keys ? "keys" : "values", words[by], least, most);
+        for (size_t p = 0; p < parts[by]; p++)
+            times_p[p] = square_p[p] > 0 ? times_p[p] / square_p[p] : 1;
+        for (size_t at = 0; at < all; at++) made[at] = times_p[part_of(x, by, at)] * own[at];
+        say_factors(parts[by], times_p, factors, sizeof factors);
+        snprintf(text, sizeof text, "%s that are multiplied by a number of each %s, about %s",
+                 r->of_keys ? "keys" : "values", words[by], factors);
         snprintf(id, sizeof id, "%s-times-%d", r->of_keys ? "keys" : "values", by);
         fine = reading_try_passes(r, made, id, text);
     }
-    free(sums);
+    free(times_p);
     return fine;
 }
 
@@ -290,7 +338,7 @@ bool compose_readings(composing *c) {
     if (fine && o.n > 0 && kernel_open(&of, &x)) {
         double *y_c = malloc((x.d + 1) * sizeof *y_c);
         fine = y_c != NULL || fail_for_memory(c->s);
-        reading r = {&o, &x, scores, first_row(c, &x), y_c};
+        reading r = {&o, &x, scores, first_row(c, &x), y_c, 0};
         // as many equations again as numbers are asked
         if (fine && (scores || x.each > 1)) fine = try_all(&r);
         if (fine && !scores) fine = reading_try_places(&r);

@@ -20,6 +20,7 @@ typedef struct reading {
     bool of_keys;
     size_t first; // the first row with an element outside
     double *y_c;  // room for a row of a head
+    double times; // 0: the numbers are those of a table; else the own ones times this
 } reading;
 
 // Tries the numbers [n, groups, d] if a sample is near. The words follow "is computed".

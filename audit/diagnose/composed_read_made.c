@@ -6,8 +6,9 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-enum { OF_KEYS, FIRST, ROWS, STEP }; // the numbers
+enum { OF_KEYS, FIRST, ROWS, STEP, TIMES }; // the numbers
 
 // ---- what is computed from a table
 
@@ -41,14 +42,13 @@ static void widen(const kernel *x, bool of_keys, double u, size_t i, size_t firs
                 (of_keys ? x->terms[j] * fabs(x->v_at[j][c] - y_c[c]) : fabs(x->v_at[j][c]));
 }
 
-static bool make_read(const sinkproof_making *of, double *y, double *width) {
+static bool make_from(const sinkproof_making *of, const double *numbers, double *y, double *width) {
     const read_passes p = {(size_t)of->numbers[FIRST], (size_t)of->numbers[ROWS]};
-    const double *numbers = of->table + KERNEL_HEADER;
     const sinkproof_tensor *v = sinkproof_trace_find(of->trace, of->point, of->layer);
     bool of_keys = of->numbers[OF_KEYS] != 0, scores = of->point == TRACE_A6;
     size_t n = of->n;
     kernel x;
-    if (of->table == NULL || v == NULL || !kernel_open(of, &x)) return false;
+    if (v == NULL || !kernel_open(of, &x)) return false;
     for (size_t at = 0; !scores && at < n * x.heads; at++) {
         size_t h = at % x.heads, i = at / x.heads, c = at * x.d;
         size_t first = output_of(&x, of_keys, p, numbers, h, i, y + c);
@@ -74,6 +74,20 @@ static bool make_read(const sinkproof_making *of, double *y, double *width) {
     return true;
 }
 
+// From the numbers of the table, each times one number.
+static bool make_read(const sinkproof_making *of, double *y, double *width) {
+    const size_t all = of->n * of->config->n_kv_heads * of->config->head_dim;
+    const double times = of->numbers[TIMES], *table = of->table;
+    if (table == NULL) return false;
+    if (times == 1) return make_from(of, table + KERNEL_HEADER, y, width);
+    double *numbers = malloc((all + 1) * sizeof *numbers);
+    for (size_t at = 0; numbers != NULL && at < all; at++)
+        numbers[at] = times * table[KERNEL_HEADER + at];
+    bool made = numbers != NULL && make_from(of, numbers, y, width);
+    free(numbers);
+    return made;
+}
+
 static bool sample_is_near(const reading *r, read_passes p, const double *numbers) {
     const operation *o = r->o;
     size_t far = 0, row = SIZE_MAX, d = r->x->d, n = r->x->n;
@@ -96,7 +110,10 @@ bool reading_try(const reading *r, read_passes passes, const double *numbers, co
                  const char *text) {
     made_kind made = {.make = make_read, .measured = true};
     if (r->o->c->found != NULL || !sample_is_near(r, passes, numbers)) return true;
+    if (r->times != 0) numbers = r->of_keys ? r->x->k : r->x->v;
     made.table = kernel_table(r->o->c, r->x->n * r->x->groups * r->x->d, numbers);
+    made.numbers[TIMES] = r->times != 0 ? r->times : 1;
+    made.ranged = r->times != 0 ? TIMES : 0;
     made.numbers[OF_KEYS] = r->of_keys;
     made.numbers[FIRST] = (double)passes.first, made.numbers[ROWS] = (double)passes.rows;
     made.numbers[STEP] = 2 * r->o->c->step;

@@ -49,6 +49,13 @@ static void clamps(const shown *s, double by, double *x, size_t width) {
 static void token_scales(const shown *s, double by, double *x, size_t width) {
     for (size_t at = 0; at < s->n * width; at++) x[at] *= 1 + by * (double)(at / width * 5 % 7);
 }
+static void one_factor(const shown *s, double by, double *x, size_t width) {
+    for (size_t at = 0; at < s->n * width; at++) x[at] = rounded(s, x[at] * by);
+}
+static void head_factors(const shown *s, double by, double *x, size_t width) {
+    size_t d = s->c->head_dim;
+    for (size_t at = 0; at < s->n * width; at++) x[at] *= at % width / d == 1 ? by : 1;
+}
 static void foreign(const shown *s, double by, double *x, size_t width) {
     for (size_t at = 0; at < (size_t)by * width && at < s->n * width; at++)
         x[at] = (double)(at * 37 % 101) / 25 - 2;
@@ -90,6 +97,8 @@ VALUES(squares)
 VALUES(ahead)
 VALUES(clamps)
 VALUES(token_scales)
+VALUES(one_factor)
+VALUES(head_factors)
 VALUES(scattered)
 KEYS(ring)
 SCORES(ring)
@@ -109,15 +118,19 @@ static const plant plants[] = {
     {AT("A11"), .change = values_clamps, .by = 1.75, .fused = true,
      .says = "values that are clamped to 1.75 on both sides"},
     {AT("A11"), .change = values_token_scales, .by = 0.1, .f32 = true, .fused = true,
-     .says = "values that are multiplied by a number of each token, 1 to 1.6"},
+     .says = "values that are multiplied by a number of each token, about 1 to 1.6"},
     {AT("A11"), .change = keys_ring, .by = 9, .f32 = true, .fused = true,
      .says = "keys that are rotated by their position modulo 9 (their slot in a ring)"},
+    {AT("A11"), .change = values_one_factor, .by = 1.25,
+     .says = "values that are multiplied by 1.25 (within"},
     {AT("A6"), .change = scores_ring, .by = 9, .f32 = true, .alone = true,
      .says = "keys that are rotated by their position modulo 9 (their slot in a ring)"},
     {AT("A6"), .change = scores_scattered, .by = 0.1, .f32 = true,
      .not = "that the trace has none"},
     {AT("A11"), .change = values_scattered, .by = 0.1, .f32 = true, .fused = true,
      .not = "that the trace has none"},
+    {AT("A11"), .change = values_head_factors, .by = 1.25, .fused = true,
+     .says = "values that are multiplied by a number of each key/value head, about 1 and 1.25"},
     {AT("A6"), .change = scores_foreign, .by = 3, .f32 = true, .alone = true,
      .says = "keys of tokens 0-2 that the trace has none of"},
 };
