@@ -299,7 +299,7 @@ static bool try_merged(const operation *o, const made_kind *made) {
 
 static bool try_added(const operation *o, added_kind kind, size_t a, const char *id,
                       const char *text) {
-    made_kind made = {.make = make_added, .adds = true};
+    made_kind made = {.make = make_added, .adds = true, .fitted = kind == OF_RANK};
     made.numbers[KIND] = kind, made.numbers[A] = (double)a, made.numbers[STEP] = o->c->step;
     if (o->c->found != NULL) return true;
     snprintf(made.id, sizeof made.id, "%s", id);

@@ -183,7 +183,9 @@ static bool make_projection(const sinkproof_making *of, double *y, double *width
 // ---- trials
 
 static made_kind made_of(const operation *o, fit_kind kind, size_t group, scale_rule rule) {
-    made_kind made = {.make = make_projection};
+    // a table of columns is of whole numbers
+    bool fitted = rule == FITTED && kind != TABLE_OF_COLUMNS;
+    made_kind made = {.make = make_projection, .measured = true, .fitted = fitted};
     made.numbers[KIND] = kind, made.numbers[GROUP] = (double)group;
     made.numbers[STEP] = o->c->step, made.numbers[RULE] = rule;
     return made;

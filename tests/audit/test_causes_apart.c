@@ -3,7 +3,8 @@
 //
 // What a cause may not claim. Two mistakes of one layer are told each by its own; a cause of some
 // rows is told of no point that fails in other rows too; a rule comes before the rows that it
-// leaves out; and a layer that nothing explains leaves the next one a part of the budget.
+// leaves out; numbers that are fitted do not explain noise; and a layer that nothing explains
+// leaves the next one a part of the budget.
 #include "tests/shared/planted.h"
 
 // ---- attention
@@ -97,6 +98,17 @@ static void block_partly_computed(shown *s, double by) {
     free(kept);
 }
 
+// ---- noise
+
+static void third_elements_off(shown *s, double by) {
+    for (size_t at = 0; s->layer == 1 && at < s->count; at += 3)
+        s->v[at] = rounded(s, s->v[at] + (at % 2 == 0 ? by : -by));
+}
+static void noise(shown *s, double by) {
+    for (size_t at = 0; s->layer == 1 && at < s->count; at++)
+        s->v[at] = rounded(s, s->v[at] + by * sin((double)(at * at % 1009)));
+}
+
 // ---- the budget
 
 // Nothing explains layer 0; the others lack a bias.
@@ -153,6 +165,8 @@ static const plant plants[] = {
      .says = "for the last, partial block of 5 of an expert's tokens"},
     {AT("M10"), .change = block_not_computed, .by = 2, .f32 = true,
      .says = "for the last, partial block of 2 of an expert's tokens"},
+    {AT("A2.v"), .change = noise, .by = 0x1p-8, .not = "A2.v"},
+    {AT("A2.v"), .change = third_elements_off, .by = 0x1p-12, .f32 = true, .not = "A2.v"},
     {AT("M10"), .change = block_partly_computed, .by = 4, .f32 = true, .not = "partial block"},
 };
 
