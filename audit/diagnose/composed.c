@@ -179,6 +179,10 @@ bool composing_try(composing *c, composed_mistake *m) {
         c->found = add_finding(c->s, c->place, (t.inside & c->left) | others);
         if (c->found == NULL) return false;
     }
+    // a cause of more points than those that were found takes their place
+    unsigned explained = t.inside & c->left;
+    if ((c->found->points & ~explained) == 0 && c->found->points != explained)
+        c->found->points = explained, c->found->n_alike = 0, c->found->more_alike = 0;
     if (trial_explains(&t, c->found->points)) finding_add_alike(c->found, &t.what);
     return true;
 }
