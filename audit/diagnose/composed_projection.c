@@ -211,6 +211,7 @@ static bool try_rows(const operation *o, const dense_product *p, fit_kind kind, 
          rule >= FITTED && fine && o->c->found == NULL; rule--) {
         bool of_groups = rule >= OF_NEXT && rule <= OF_FIRST;
         made_kind made = made_of(o, kind, group, (scale_rule)rule);
+        if (group == p->ins) made.fitted = false; // one number for each row
         if (of_groups && whole) continue;
         snprintf(made.id, sizeof made.id, "%s-%zu-%s",
                  kind == GROUP_FACTORS ? "weight-scales" : "zero-points", group, ids[rule]);
