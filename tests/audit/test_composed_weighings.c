@@ -67,6 +67,10 @@ static void few_scores(const shown *s, double by, size_t h, size_t i, double *si
     (void)s, (void)sink;
     for (size_t j = 0; is_one_of_few(h) && j <= i; j++) z[j] *= by;
 }
+static void few_slopes(const shown *s, double by, size_t h, size_t i, double *sink, double *z) {
+    (void)s, (void)sink;
+    for (size_t j = 0; is_one_of_few(h) && j <= i; j++) z[j] -= by * (double)(i - j);
+}
 static void noisy_values(const shown *s, double by, double *x, size_t width) {
     for (size_t at = 0; at < s->n * width; at++) x[at] *= 1 + by * sin((double)(at * at % 1009));
 }
@@ -88,6 +92,7 @@ PLANTED(head_sinks)
 PLANTED(scattered)
 PLANTED(few_sinks)
 PLANTED(few_scores)
+PLANTED(few_slopes)
 static void plant_noisy_values(shown *s, double by) {
     if (s->layer == 0) attend_with(s, NULL, noisy_values, NULL, by);
 }
@@ -113,6 +118,8 @@ static const plant plants[] = {
     {AT("A11"), .change = plant_noisy_values, .by = 0.01, .fused = true, .not = "A11 has"},
     {AT("A11"), .change = plant_empty_parts, .by = 4, .f32 = true, .fused = true,
      .says = "a sink that is counted so often in the sum: "},
+    {AT("A11"), .change = plant_few_slopes, .by = 3e-5, .f32 = true, .fused = true,
+     .not = "cached"},
     {AT("A11"), .change = plant_padding, .by = 8, .f32 = true, .fused = true,
      .says = "so many more keys of score 0, without a value, in the sum (as of padding that is not "
              "masked): 8 to 1 at positions 0-7, 8"},
