@@ -187,10 +187,10 @@ static const attention_guesses *guesses_at(composing *c) {
 }
 
 // Whether a guess is nearer to the failing queries by two fifths: sets that are wider, and hold
-// what is no nearer by chance, tell of no cause. Not asked of a fused kernel under a policy of
-// another, whose roundings keep the right guess far too.
-static bool is_nearer(const attention_guesses *guesses, size_t i) {
-    return guesses->of[i].misfit <= 0.6 * guesses->misfit;
+// what is no nearer by chance, tell of no cause. Not asked of 16 bits, nor of a fused kernel under
+// a policy of another: their roundings keep the right guess far too.
+static bool is_nearer(const composing *c, const attention_guesses *guesses, size_t i) {
+    return c->step > 0x1p-12 || guesses->of[i].misfit <= 0.6 * guesses->misfit;
 }
 
 typedef enum guess_kind { GUESS_EVERYWHERE, GUESS_PLACED, GUESS_JOINED } guess_kind;
@@ -257,7 +257,7 @@ static bool compose_guesses(composing *c, guess_kind kind) {
             bool near = attention_guess_is_near(guesses, i, ATTENTION_SAMPLES);
             bool exact = near && g->how.times_error == 0;
             if (kind_of(guesses, i) != kind || exact != (pass == 0)) continue;
-            if (!is_nearer(guesses, i)) continue;
+            if (!is_nearer(c, guesses, i)) continue;
             if (c->found != NULL && !near) continue;
             // a set of keys tells less than a rule that reads the same
             if (c->found != NULL && g->how.cache.kind == SINKPROOF_CACHE_LISTED) continue;
