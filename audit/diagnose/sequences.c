@@ -11,8 +11,9 @@
 #include <string.h>
 
 enum {
-    MOST_ASKED = 4,  // sequences
-    MOST_IN_VAIN = 1 // of them before no more are asked
+    MOST_ASKED = 4,   // sequences
+    MOST_IN_VAIN = 1, // of them before no more are asked
+    PARTS = 10        // a sequence has one part of the budget, and no more than is left
 };
 
 typedef struct asking {
@@ -97,19 +98,29 @@ static void keep_explained(const asking *a, diagnosed_sequence *s) {
     s->failed = kept == 0;
 }
 
+// What was spent on all sequences and on those asked before leaves the rest.
+static size_t budget_left(const asking *a) {
+    size_t tried = a->of->tried, part = a->of->budget / PARTS;
+    for (size_t i = 0; i < a->of->n_alone; i++) tried += a->of->alone[i].of.tried;
+    size_t left = a->of->budget > tried ? a->of->budget - tried : 0;
+    return left < part ? left : part;
+}
+
+// Pairs of causes were tried in all sequences.
 static bool diagnose_sequence(asking *a, size_t number) {
     place_trials *t = &a->trials;
     const sinkproof_judge_options how = {.rate = t->options->rate};
+    sinkproof_diagnose_options options = *t->options;
     sinkproof_trace *trace;
     sinkproof_judgement judgement;
+    options.budget = budget_left(a), options.pairs = 1;
     diagnosed_sequence *s = &a->of->alone[a->of->n_alone];
     *s = (diagnosed_sequence){.number = number};
     if (!sinkproof_trace_alone(t->suspect.trace, t->config, number, &trace, t->error)) return false;
     bool fine =
         sinkproof_judge(t->suspect.model, trace, t->suspect.policy, &how, &judgement, t->error);
     if (fine) {
-        fine =
-            sinkproof_diagnose(t->suspect.model, trace, &judgement, t->options, &s->of, t->error);
+        fine = sinkproof_diagnose(t->suspect.model, trace, &judgement, &options, &s->of, t->error);
         if (fine) sinkproof_diagnosis_place(&s->of, judgement.begins, 1);
         if (fine) a->of->n_alone++;
         if (fine) keep_explained(a, s);
@@ -161,7 +172,7 @@ static int by_number(const void *a, const void *b) {
 static bool ask_sequences(asking *a) {
     bool fine = count_failing(a);
     size_t in_vain = 0;
-    while (fine && a->of->n_alone < MOST_ASKED && in_vain < MOST_IN_VAIN) {
+    while (fine && a->of->n_alone < MOST_ASKED && in_vain < MOST_IN_VAIN && budget_left(a) > 0) {
         size_t worst = take_worst(a);
         if (worst == SIZE_MAX) break;
         fine = diagnose_sequence(a, worst);
