@@ -65,7 +65,7 @@ typedef struct range_end {
 } range_end;
 
 static range_end find_end(exact_guess *g, double in, double reach, bool *fine) {
-    enum { DOUBLINGS = 12, HALVINGS = 5, BEYOND = 3 };
+    enum { DOUBLINGS = 12, HALVINGS = 2, BEYOND = 2 };
     range_end end = {in, in + reach};
     // a gap that one probe falls into is no end
     for (int k = 0, refused = 0; k < DOUBLINGS && *fine && refused < BEYOND; k++) {
@@ -131,6 +131,8 @@ exact_range exact_range_of(exact_guess *g, double error, bool *fine) {
     // of a number that was not fitted, the first step is that of a rounding to ten bits
     double reach = fmax(error * fabs(from) / 8, (error > 0 ? 0x1p-24 : 0x1p-10) * fabs(from));
     range_end low = find_end(g, from, -reach, fine);
+    // most are about as wide on both sides
+    if (low.in < from) reach = from - low.in;
     range_end high = find_end(g, from, reach, fine);
     *exact_number(g) = from;
     return (exact_range){low.in, low.out, high.in, high.out};
