@@ -5,6 +5,7 @@ that the report tells, and a cause that acts alone is told alone.
 
     WHOLE=1 python3 tests/audit/test_fitted_numbers.py [SEED]   of more draws
 """
+import datetime
 import json
 import math
 import os
@@ -59,7 +60,7 @@ STEPS = {"sinks plus": lambda c: lambda z, distance: to_bfloat16(z + to_bfloat16
          "temperature": lambda c: lambda z, distance: to_bfloat16(z * c),
          "slope": lambda c: lambda z, distance: z if distance is None else to_bfloat16(z - to_bfloat16(math.log(c) * distance)),
          "cap": lambda c: lambda z, distance: z if distance is None else to_bfloat16(c * to_bfloat16(math.tanh(to_bfloat16(z / c))))}
-# Drawn once, and kept: the range of many is not much wider than it must be.
+# Drawn once, and kept: the range of many is not much wider than it must be. A landing takes one, by the day.
 STORED = (("scores", 0.944652286, 1), ("slope", 0.54369057, 0), ("slope", 0.907846754, 0), ("temperature", 1.476369, 1), ("sinks plus", 0.8207234, 1))
 
 # The name in the report, the number as it is told, and what is planted.
@@ -129,7 +130,8 @@ def stored(work):
     narrow.sinks = Run(work, 7).sinks
     path = work / "t.safetensors"
     more = [(draw.choice(list(STEPS)), drawn_number(draw, "cap"), draw.randrange(2)) for _ in range(24 if "WHOLE" in os.environ else 0)]
-    for kind, c, layer in (*STORED, *more):
+    kept = STORED if "WHOLE" in os.environ else STORED[datetime.date.today().toordinal() % len(STORED):][:1]
+    for kind, c, layer in (*kept, *more):
         if kind == "slope":
             c = math.exp(to_bfloat16(math.log(c)))
         narrow.trace(path, layer, eager(STEPS[kind](c)))
