@@ -6,6 +6,7 @@ policies some are drawn, more with an argument: test_roundings.py [N [SEED]], an
 """
 import collections
 import json
+import os
 import pathlib
 import random
 import sys
@@ -109,9 +110,9 @@ def no_override(work):
 
 def each_product(work):
     """Rounded products of a sum leave so much open that they are not supposed: no name is given, and no false one."""
-    found = {}
-    for point in ("A2.term", "A11.term", "M9.term", "F2.term"):
-        said = judged(traced(work, f"openai-bf16,{point}=bf16"), "openai-bf16")
+    found, model = {}, "synthetic:tiny,seed=5,layers=1"
+    for point in ("A11.term", "M9.term", *(("A2.term", "F2.term") if "WHOLE" in os.environ else ())):
+        said = judged(traced(work, f"openai-bf16,{point}=bf16", model), "openai-bf16", model)
         found[point] = said.status, said.by, sum((names(f) for f in said.findings), [])
     report(all(f == (1, None, []) for f in found.values()), "rounded products are convicted and unknown", [found])
 
