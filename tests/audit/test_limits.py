@@ -27,8 +27,8 @@ def instruction_sets():
     return [s["name"] for s in cpu["sets"] if s["runs"] and s["mode"] == "lanes"]
 
 
-def honest(model, what, work, tokens=TOKENS, engines=("ref", "lanes", "fast")):
-    """The engines that are named run, agree, and are honest."""
+def honest(model, what, work, tokens=TOKENS, engines=("ref", "lanes", "fast"), sets=None):
+    """The engines that are named run, agree, and are honest; fast on the instruction sets, or on those that are named."""
     printed = {}
     for engine in engines:
         trace = str(work / f"{engine}.trace")
@@ -42,12 +42,13 @@ def honest(model, what, work, tokens=TOKENS, engines=("ref", "lanes", "fast")):
     if "fast" not in engines:
         return
     report(printed["fast"] == printed["lanes"], f"{what}: lanes and fast print the same")
+    sets = SETS if sets is None else sets
     for policy in ("f32", "bf16-operands"):
         expected = run(model, "lanes", tokens=tokens, policy=policy)[1]
-        wrong = [isa for isa in SETS
+        wrong = [isa for isa in sets
                  if run(model, "fast", tokens=tokens, policy=policy, SINKPROOF_ISA=isa)[1] != expected]
-        report(bool(SETS) and not wrong,
-               f"{what}: fast prints the same under {policy} on {len(SETS)} instruction sets {' '.join(wrong)}")
+        report(bool(sets) and not wrong,
+               f"{what}: fast prints the same under {policy} on {len(sets)} instruction sets {' '.join(wrong)}")
 
 
 def refused(status, told, words, what):
@@ -70,7 +71,7 @@ def heads(work):
     said = " ".join(sinkproof("synth", "--help")[1].split())
     report("hf or gguf only: write MXFP4" in said and "(null)" not in said,
            "synth --help names the layouts that --dequantize takes, and nothing else")
-    for dim in (1026, 2048, 4096, 8192):
+    for dim in (1026, 2048, *((4096, 8192) if "WHOLE" in os.environ else ())):
         model, left = made(work, f"dim-{dim}", head_dim=dim, **wide), work / "left.trace"
         status, _, told = run(model, "fast", "--trace", str(left))
         refused(status, told, ["head_dim", "1024", str(dim), model], f"fast refuses head_dim {dim}")
@@ -117,7 +118,7 @@ def experts(work):
 
 def layers(work):
     """Layers: names of three digits, 512 at most."""
-    honest("synthetic:tiny,layers=101", "101 layers", work, tokens="1,2,3")
+    honest("synthetic:tiny,layers=101", "101 layers", work, tokens="1,2", sets=SETS[:1])
     status, _, told = run("synthetic:tiny,layers=512", "fast", tokens="1,2")
     report(status == 0, f"512 layers: exit {status}")
     status, _, told = run("synthetic:tiny,layers=513", "ref")
