@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// What a cause may not claim. Two mistakes of one layer are told each by its own; a cause of some
-// rows is told of no point that fails in other rows too; a rule comes before the rows that it
-// leaves out; numbers that are fitted do not explain noise; and a layer that nothing explains
-// leaves the next one a part of the budget.
-#include "tests/shared/planted.h"
+// What a cause may not claim. Two mistakes of one layer are told each by its own, and one mistake
+// of two points once; a cause of some rows is told of no point that fails in other rows too; a rule
+// comes before the rows that it leaves out; numbers that are fitted do not explain noise; and a
+// layer that nothing explains leaves the next one a part of the budget.
+#include "tests/shared/attended.h"
 
 // ---- attention
 
@@ -17,16 +17,17 @@ static bool sees(const shown *s, size_t i, size_t j) {
     return j <= i && (!s->c->sliding[s->layer] || i - j < s->c->window);
 }
 
-// The weights of row r over all heads, of the keys that `seen` has, from scores that were `by`
-// times smaller when the engine made these. The sinks are stored in bfloat16.
-static void weigh(shown *s, size_t r, bool (*seen)(const shown *, size_t, size_t), double by) {
+// The weights of row r over all heads, of the keys that `seen` has, from the scores shown.
+static void weigh(shown *s, size_t r, bool (*seen)(const shown *, size_t, size_t)) {
     size_t columns = s->shape[2], i = r % s->n;
+    double sink_h[64], sum = 0, *row = &s->v[r * columns];
     const double *z = &s->latest[TRACE_A6][r * (columns - 1)];
-    double *row = &s->v[r * columns], sink = log(row[columns - 1] / row[i]) + z[i] / by, sum = 0;
-    sink = sinkproof_round(SINKPROOF_BF16, sink);
+    sinkproof_matrix sinks = sinkproof_model_slot(s->model, s->layer, SINKPROOF_SINKS);
+    must(sinks.cols <= 64);
+    sinkproof_matrix_row(&sinks, 0, sink_h);
     for (size_t j = 0; j < columns; j++) {
         bool last = j + 1 == columns;
-        row[j] = last || seen(s, i, j) ? exp(last ? sink : z[j]) : 0;
+        row[j] = last || seen(s, i, j) ? exp(last ? sink_h[r / s->n] : z[j]) : 0;
         sum += row[j];
     }
     for (size_t j = 0; j < columns; j++) row[j] = rounded(s, row[j] / sum);
@@ -36,7 +37,8 @@ static bool but_key_3(const shown *s, size_t i, size_t j) {
     return sees(s, i, j) && (j != 3 || i == 3);
 }
 static void without_key_3(shown *s, double by) {
-    for (size_t r = 0; r < s->count / s->shape[2]; r++) weigh(s, r, but_key_3, by);
+    (void)by;
+    for (size_t r = 0; r < s->count / s->shape[2]; r++) weigh(s, r, but_key_3);
 }
 
 // The window is narrower at first, by a rule of its own, and one key wider from row 16 on.
@@ -44,8 +46,22 @@ static bool in_its_window(const shown *s, size_t i, size_t j) {
     return j <= i && i - j < (i < 16 ? 3 + i * 5 % 3 : s->c->window + 1);
 }
 static void by_the_row(shown *s, double by) {
+    (void)by;
     for (size_t r = 0; s->c->sliding[s->layer] && r < s->count / s->shape[2]; r++)
-        weigh(s, r, in_its_window, by);
+        weigh(s, r, in_its_window);
+}
+
+// Keys and values rounded to eight bits.
+static void in_eight_bits(const shown *s, double by, double *x, size_t width) {
+    (void)by;
+    for (size_t at = 0; at < s->n * width; at++) x[at] = sinkproof_round(SINKPROOF_E4M3, x[at]);
+}
+static void scores_of_rounded(shown *s, double by) {
+    attend_scores(s, in_eight_bits, by);
+}
+static void as_scored(shown *s, double by) {
+    (void)by;
+    for (size_t r = 0; r < s->count / s->shape[2]; r++) weigh(s, r, sees);
 }
 
 // What follows from the weights.
@@ -55,17 +71,24 @@ static void as_weighed(shown *s, double by) {
     for (size_t at = 0; at < s->count; at++)
         s->v[at] = s->latest[TRACE_A9][at / columns * (columns + 1) + at % columns];
 }
-static void as_summed(shown *s, double by) {
+static void sum_values(shown *s, remake *values, double by) {
     size_t heads = s->shape[1], d = s->shape[2], groups = s->c->n_kv_heads;
-    (void)by;
+    double *v = remade(s, TRACE_A2_V, values, by);
     for (size_t at = 0; at < s->count; at++) {
         size_t i = at / (heads * d), h = at / d % heads, g = h / (heads / groups);
         double sum = 0;
         for (size_t j = 0; j <= i; j++)
-            sum += s->latest[TRACE_A10][(h * s->n + i) * s->n + j] *
-                   s->latest[TRACE_A2_V][(j * groups + g) * d + at % d];
+            sum +=
+                s->latest[TRACE_A10][(h * s->n + i) * s->n + j] * v[(j * groups + g) * d + at % d];
         s->v[at] = rounded(s, sum);
     }
+    free(v);
+}
+static void as_summed(shown *s, double by) {
+    sum_values(s, NULL, by);
+}
+static void summed_from_rounded(shown *s, double by) {
+    sum_values(s, in_eight_bits, by);
 }
 
 // ---- experts
@@ -161,6 +184,9 @@ static const plant plants[] = {
      .f32 = true, .alone = true, .says = "key 3 is not seen"},
     {AT("A9"), .change = by_the_row, .by = 1, .more = {SUMMED}, .f32 = true,
      .not = "the window is one key too wide"},
+    {AT("A6"), .change = scores_of_rounded, .by = 1, .f32 = true, .alone = true,
+     .more = {{"A9", as_scored}, {"A10", as_weighed}, {"A11", summed_from_rounded}},
+     .says = "keys and values are rounded to e4m3"},
     {AT("M10"), .change = block_not_computed, .by = 5, .f32 = true,
      .says = "for the last, partial block of 5 of an expert's tokens"},
     {AT("M10"), .change = block_not_computed, .by = 2, .f32 = true,
