@@ -186,11 +186,24 @@ static const attention_guesses *guesses_at(composing *c) {
     return made;
 }
 
+// Whether the policy keeps a number of attention in 16 bits or fewer.
+static bool is_rounded_in_16_bits(const composing *c) {
+    const sinkproof_policy *policy = c->s->trials.suspect.policy;
+    static const sinkproof_point points[] = {AT_A6, AT_A9, AT_A11_WEIGHTS, AT_A11};
+    bool rounded = c->step > 0x1p-12;
+    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
+        sinkproof_format format = policy->at[points[i]].format;
+        rounded =
+            rounded || (format != SINKPROOF_REAL && sinkproof_unit_roundoff(format) > 0x1p-12);
+    }
+    return rounded;
+}
+
 // Whether a guess is nearer to the failing queries by two fifths: sets that are wider, and hold
 // what is no nearer by chance, tell of no cause. Not asked of 16 bits, nor of a fused kernel under
 // a policy of another: their roundings keep the right guess far too.
 static bool is_nearer(const composing *c, const attention_guesses *guesses, size_t i) {
-    return c->step > 0x1p-12 || guesses->of[i].misfit <= 0.6 * guesses->misfit;
+    return is_rounded_in_16_bits(c) || guesses->of[i].misfit <= 0.6 * guesses->misfit;
 }
 
 typedef enum guess_kind { GUESS_EVERYWHERE, GUESS_PLACED, GUESS_JOINED } guess_kind;

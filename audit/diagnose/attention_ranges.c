@@ -71,7 +71,11 @@ static bool settle_one(composing *c, composed_mistake *m, const fitted_member *o
         return fine;
     }
     bool one = exact_accepts(&g, fitted, &fine) || exact_find(&g, error * fabs(fitted), &fine);
-    if (fine && one) return tell_range(c, m, &g, of->number);
+    if (fine && one) {
+        fine = tell_range(c, m, &g, of->number);
+        *accepted = *of->number != of->defined; // that is no cause: nothing is multiplied by 1
+        return fine;
+    }
     *accepted = is_told_apart(m, of);
     m->attending.estimated = true;
     return fine;

@@ -91,6 +91,15 @@ static void summed_from_rounded(shown *s, double by) {
     sum_values(s, in_eight_bits, by);
 }
 
+// Sinks a little larger in four heads of layer 0.
+static void four_sinks(const shown *s, double by, size_t h, size_t i, double *sink, double *z) {
+    (void)s, (void)i, (void)z;
+    if (h == 0 || h == 2 || h == 4 || h == 9) *sink += by;
+}
+static void beside_larger_sinks(shown *s, double by) {
+    if (s->layer == 0) attend_with(s, NULL, NULL, four_sinks, by);
+}
+
 // ---- experts
 
 // An expert's tokens, in the order of the slots, behind the last whole block of `by` are 0.
@@ -184,6 +193,8 @@ static const plant plants[] = {
      .f32 = true, .alone = true, .says = "key 3 is not seen"},
     {AT("A9"), .change = by_the_row, .by = 1, .more = {SUMMED}, .f32 = true,
      .not = "the window is one key too wide"},
+    {AT("A11"), .change = beside_larger_sinks, .by = 0.01, .fused = true,
+     .not = "in the sink's gate is multiplied by 1 "},
     {AT("A6"), .change = scores_of_rounded, .by = 1, .f32 = true, .alone = true,
      .more = {{"A9", as_scored}, {"A10", as_weighed}, {"A11", summed_from_rounded}},
      .says = "keys and values are rounded to e4m3"},
