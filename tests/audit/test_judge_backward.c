@@ -199,8 +199,9 @@ static bool is_as_planted(const char *cause, const char *planted_cause) {
 
 static void mistakes(const sinkproof_model *model, const char *policy, sinkproof_format format) {
     size_t named = 0, count = sizeof planted / sizeof *planted;
+    size_t rows = format == SINKPROOF_F32 ? 34 : 40; // more that is told apart beside its roundings
     for (size_t m = 0; m < count; m++) {
-        step s = step_new(sinkproof_model_config(model), 40, 11 + m, format);
+        step s = step_new(sinkproof_model_config(model), rows, 11 + m, format);
         fused_kernel e = {.mistake = planted[m].mistake, .narrow = format, .seed = m};
         const char *cause = "";
         size_t outside = 0;
@@ -231,7 +232,7 @@ int main(void) {
     honest_kernels(model, "bf16", SINKPROOF_BF16, false, draws);
     honest_kernels(model, "flash-bf16", SINKPROOF_BF16, false, draws);
     honest_kernels(model, "hf-bf16", SINKPROOF_BF16, true, draws);
-    subsets(model, 6 * draws);
+    subsets(model, 4 * draws);
     sequences(model);
     not_numbers(model);
     mistakes(model, "f32", SINKPROOF_F32);
