@@ -111,11 +111,11 @@ def attention(work):
 def another_prefix(work):
     """Keys and values of another sequence before the trace's own: told as such, or not at all."""
     honest, other, path = run_of(work, 7), run_of(work, 8), work / "t.safetensors"
-    right = [each[1] for each in (honest.k, honest.v)]
-    wrong = [[*theirs[1][:BEGIN * len(ours) // N], *ours[BEGIN * len(ours) // N:]] for ours, theirs in zip(right, (other.k, other.v))]
-    honest.k[1], honest.v[1] = wrong
-    honest.trace(path, 1, query(lambda q: None))
-    honest.k[1], honest.v[1] = right
+    right = [each[0] for each in (honest.k, honest.v)]
+    wrong = [[*theirs[0][:BEGIN * len(ours) // N], *ours[BEGIN * len(ours) // N:]] for ours, theirs in zip(right, (other.k, other.v))]
+    honest.k[0], honest.v[0] = wrong
+    honest.trace(path, 0, query(lambda q: None))
+    honest.k[0], honest.v[0] = right
     tensors, metadata = read(path)
     path.write_bytes(safetensors(behind(tensors, BEGIN, "cache"), metadata))
     status, told, said = judged(path)
