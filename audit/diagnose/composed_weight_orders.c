@@ -269,7 +269,7 @@ static bool search_blocked(const operation *o, const dense_product *p) {
 
 // ---- tiles
 
-enum { MOST_UNKNOWN = 200, EQUATIONS = 4 }; // of a row of tiles; for each unknown
+enum { MOST_UNKNOWN = 200, TIMES_AS_MANY = 4 }; // of a row of tiles; for each unknown
 
 // What tile `from` gives row r of its own with the input of column of tiles c.
 static double tile_part(const dense_product *p, size_t tile, size_t from, size_t i, size_t r,
@@ -287,7 +287,7 @@ static bool find_tiles(const dense_product *p, size_t tile, size_t at, double *r
                        double *from_c) {
     size_t across = p->ins / tile, tiles = p->outs / tile * across, unknown = across * tiles;
     double *square = room, *t = square + unknown * unknown, *part = t + unknown;
-    size_t equations = EQUATIONS * unknown, all = p->n * tile;
+    size_t equations = TIMES_AS_MANY * unknown, all = p->n * tile;
     memset(room, 0, (unknown * unknown + unknown) * sizeof *room);
     if (all < equations) return false;
     for (size_t k = 0; k < equations; k++) {

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { UNKNOWNS = 5, EQUATIONS = 12 };
+enum { UNKNOWNS = 5, ROWS = 12 };
 
 // The upper triangle of the normal equations whose solution is k - 1 for unknown k. With `twice`
 // unknown 3 stands in each equation as unknown 1 does.
@@ -17,7 +17,7 @@ static void draw(bool twice, double *a, double *b) {
     unsigned state = 7;
     memset(a, 0, UNKNOWNS * UNKNOWNS * sizeof *a);
     memset(b, 0, UNKNOWNS * sizeof *b);
-    for (int e = 0; e < EQUATIONS; e++) {
+    for (int e = 0; e < ROWS; e++) {
         double x[UNKNOWNS], y = 0;
         for (int k = 0; k < UNKNOWNS; k++) {
             state = state * 1664525 + 1013904223;
