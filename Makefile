@@ -175,7 +175,7 @@ demo: $(PROGRAM)  ## install what is missing, build, and take the tour
 	$(PROGRAM) demo
 
 test: $(NEEDED)  ## install what is missing, build, run every test, or those that T names (CI=true: a skip fails; ORDER: other sums)
-	@SINKPROOF=$(PROGRAM) CC='$(CC)' python3 tests/run.py $(strip $(APART) $(BUILD) $(RUN_C) $(RUN_SCRIPTS))
+	@SINKPROOF=$(PROGRAM) CC='$(CC)' python3 tests/run.py --small $(strip $(APART) $(BUILD) $(RUN_C) $(RUN_SCRIPTS))
 
 include make/checks.mk make/engines.mk make/packages.mk make/book.mk
 

@@ -4,7 +4,7 @@
 """Runs of make and of the tests do not get in each other's way, and no test takes another's log.
 
 Several makes build the same files of a variant of their own at once; two runs of tests share a folder; two tests in
-two rooms have one name.
+two rooms have one name. What the runner says of itself is so.
 """
 import os
 import pathlib
@@ -88,11 +88,34 @@ def shared_log(tap):
                    "of two runs of tests in one folder the second says that it waits, and both are whole", said)
 
 
+def figures(tap):
+    """The processor seconds of the rooms, the temporary files, and whom "python3" calls."""
+    with tempfile.TemporaryDirectory() as work:
+        busy, idle = (pathlib.Path(work) / room / "test_it.sh" for room in ("ref", "proofs"))
+        for test in (busy, idle):
+            test.parent.mkdir()
+        busy.write_text("python3 -c 'import sys, time\nwhile time.process_time() < 0.5: pass\nprint(sys.executable)' > "
+                        f"{work}/python\necho $TMPDIR > {work}/folder; mktemp > {work}/file\n"
+                        "echo '1..1'; echo 'ok 1 - busy'\n", encoding="utf-8")
+        idle.write_text("sleep 0.6; echo '1..1'; echo 'ok 1 - idle'\n", encoding="utf-8")
+        (said, status), = ends([start(sys.executable, "tests/run.py", "--small", f"{work}/build", str(busy), str(idle))])
+        told = re.search(r"^CPU seconds: \d+; by room: ref ([\d.]+), proofs ([\d.]+)$", said, re.M)
+        tap.report(status == 0 and told is not None and float(told[1]) >= 0.5 and float(told[2]) < 0.3
+                   and re.search(r"^CPU seconds, the most: ref/test_it.sh \d", said, re.M) is not None,
+                   "the processor seconds are those of each room's programs, not the time that passes", said)
+        python, folder, file = ((pathlib.Path(work) / name).read_text(encoding="utf-8").strip()
+                                for name in ("python", "folder", "file"))
+        tap.report(python == sys.executable, "python3 in a test is the interpreter that runs the tests", [python, sys.executable])
+        tap.report(file.startswith(folder + "/") and not pathlib.Path(folder).exists(),
+                   "the tests' temporary files lie in one folder, which goes with them", [folder, file])
+
+
 def main():
     tap = Tap()
     at_once(tap)
     names(tap)
     shared_log(tap)
+    figures(tap)
     return tap.done()
 
 
