@@ -2,15 +2,14 @@
 // Copyright 2026 the sinkproof authors
 #include "proofs/bounds/abreast.h"
 
+#include "proofs/bounds/processors.h"
+
 size_t sets_abreast_all(const sets_abreast **of) {
     size_t n = 0;
     (void)of;
-#if defined __x86_64__
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        of[n++] = &sets_abreast_avx2;
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw"))
-        of[n++] = &sets_abreast_avx512;
+#if defined __x86_64__ // elsewhere the two are not compiled
+    if (processor_runs_avx2()) of[n++] = &sets_abreast_avx2;
+    if (processor_runs_avx512()) of[n++] = &sets_abreast_avx512;
 #endif
     return n;
 }

@@ -2,6 +2,7 @@
 // Copyright 2026 the sinkproof authors
 #include "proofs/truth/slices.h"
 
+#include "proofs/bounds/processors.h"
 #include "proofs/truth/slices_lanes.h"
 
 #include <math.h>
@@ -14,12 +15,9 @@ _Static_assert(GMP_NUMB_BITS == 64, "limbs have 64 bits");
 size_t slice_lanes_all(const slice_lanes **of) {
     size_t n = 0;
     of[n++] = &slice_lanes_plain;
-#if defined __x86_64__
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        of[n++] = &slice_lanes_avx2;
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw"))
-        of[n++] = &slice_lanes_avx512;
+#if defined __x86_64__ // elsewhere the two are not compiled
+    if (processor_runs_avx2()) of[n++] = &slice_lanes_avx2;
+    if (processor_runs_avx512()) of[n++] = &slice_lanes_avx512;
 #endif
     return n;
 }
