@@ -197,7 +197,8 @@ static size_t count_before(const attention_point *of, sinkproof_trace_point poin
 }
 
 // Writes the sets of keys or values of a sequence: of earlier positions those that the trace names,
-// then those that it has, of which *given were read, then those of its rows. Returns their number.
+// then those that it has, then those of its rows. Returns their number. *given: how many elements
+// of the earlier ones that the trace has the sequences before have read; moves on.
 static size_t read_sequence(const attention_point *of, sinkproof_trace_point point, size_t each,
                             const sinkproof_sequence *s, size_t *given, sinkproof_honest *x) {
     const sinkproof_tensor *before = sinkproof_trace_before(of->trace, point, of->layer);

@@ -12,7 +12,7 @@
 const double *kernel_table(composing *c, size_t n, const double *numbers);
 // Whether the point is A11 of one sequence from position 0 on, of few enough numbers.
 bool kernel_is_asked(const composing *c);
-// The same of A6, all scores of which are in the trace.
+// Whether the point is A6 of one sequence from position 0 on, with all its scores in the trace.
 bool kernel_scores_are_asked(const composing *c);
 // Tries what is made if nearly all elements are near, those that are inside by the definition too:
 // a slip of a kernel is no matter of some positions. In `made` the caller has made, its numbers and

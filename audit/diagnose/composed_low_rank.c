@@ -223,14 +223,11 @@ static double added_weight(const product *p, size_t e, size_t c, const double *y
 
 // Adds to the widths what a rounding of each weight to bfloat16 may change: twice that of the
 // weights, and eight times the deviation of that of what is added. Returns false if the trace
-// differs by more than such roundings, which have no common direction, make of many weights, or if
-// the rank holds less than four times the squares of what is left: of noise it holds about as much
-// as its share of the numbers, of which it has at most a quarter.
+// differs by more than such roundings, which have no common direction, make of many weights.
 static bool add_roundings(const sinkproof_making *of, const product *p, const double *y,
                           double *width) {
     sinkproof_matrix w = weights_of(of);
-    double *row_c = malloc((w.cols + 1) * sizeof *row_c), u = 0x1p-9, far = 0, expected = 0,
-           held = 0;
+    double *row_c = malloc((w.cols + 1) * sizeof *row_c), u = 0x1p-9, far = 0, expected = 0;
     bool fine = row_c != NULL && w.rows == p->cols && w.cols == p->width &&
                 (double)of->all * (double)w.cols <= 1 << 27;
     for (size_t ec = 0; fine && ec < w.count * w.rows; ec++) {
@@ -250,12 +247,12 @@ static bool add_roundings(const sinkproof_making *of, const product *p, const do
             double round = of->numbers[STEP] * sinkproof_tensor_value(p->v, at);
             double rest = sinkproof_tensor_value(p->v, at) - of->x[at] - y[at];
             width[at] += u * (2 * sum + 8 * added * sqrt(inputs));
-            far += rest * rest, held += y[at] * y[at];
+            far += rest * rest;
             expected += u * u * (squares + added * added * inputs) + round * round;
         }
     }
     free(row_c);
-    return fine && far <= expected && held >= 4 * far;
+    return fine && far <= expected;
 }
 
 static bool make_added(const sinkproof_making *of, double *y, double *width) {
@@ -275,36 +272,15 @@ static bool make_added(const sinkproof_making *of, double *y, double *width) {
 
 // ---- trials
 
-// Of a merged adapter: what a sample is near to is asked of all elements, by the widths.
-static bool try_merged(const operation *o, const made_kind *made) {
-    composing *c = o->c;
-    sinkproof_making of = composing_making(c);
-    double *y = calloc(2 * c->elements + 1, sizeof *y), *width = y + c->elements;
-    if (y == NULL) return fail_for_memory(c->s);
-    of.x = c->mid, of.numbers = made->numbers;
-    bool near = make_added(&of, y, width);
-    for (size_t at = 0; near && at < c->elements; at++)
-        near = fabs(c->v[at] - c->mid[at] - y[at]) <=
-               width[at] + c->hi[at] - c->lo[at] + c->step * fabs(c->v[at]);
-    free(y);
-    sinkproof_moving how = {.on = true,
-                            .point = c->point,
-                            .along = ALONG_ROWS,
-                            .factor = 1,
-                            .make = made->make,
-                            .adds = true};
-    memcpy(how.numbers, made->numbers, sizeof how.numbers);
-    return !near || composing_try_moving(c, &how, made->id, made->text);
-}
-
 static bool try_added(const operation *o, added_kind kind, size_t a, const char *id,
                       const char *text) {
-    made_kind made = {.make = make_added, .adds = true, .fitted = kind == OF_RANK};
+    made_kind made = {
+        .make = make_added, .adds = true, .fitted = kind >= OF_RANK, .widened = kind == MERGED};
     made.numbers[KIND] = kind, made.numbers[A] = (double)a, made.numbers[STEP] = o->c->step;
     if (o->c->found != NULL) return true;
     snprintf(made.id, sizeof made.id, "%s", id);
     snprintf(made.text, sizeof made.text, "%s", text);
-    return kind == MERGED ? try_merged(o, &made) : composing_try_made(o, &made);
+    return composing_try_made(o, &made);
 }
 
 // Whether the elements outside are spread over rows and columns: what is of one row or of a few

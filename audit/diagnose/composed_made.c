@@ -70,19 +70,17 @@ sinkproof_making composing_making(const composing *c) {
                               .chosen_nk = c->chosen_nk};
 }
 
-// y: what is made of a tensor. *made: it can be.
-static bool make(const composing *c, const made_kind *kind, const sinkproof_input *of, size_t all,
+// y[2, all]: what is made of a tensor, then its widths. *made: it can be.
+static void make(const composing *c, const made_kind *kind, const sinkproof_input *of, size_t all,
                  const double *x, double *y, bool *made) {
-    double *width = calloc(all + 1, sizeof *width);
+    double *width = y + all;
     sinkproof_making how = composing_making(c);
     how.point = of->point, how.layer = of->layer, how.all = all;
     how.x = x, how.numbers = kind->numbers, how.table = kind->table;
-    if (width == NULL) return fail_for_memory(c->s);
+    memset(width, 0, all * sizeof *width);
     for (size_t at = 0; at < all; at++) y[at] = kind->adds ? 0 : x[at];
     *made = kind->make(&how, y, width);
     for (size_t at = 0; at < all && kind->adds; at++) y[at] += x[at];
-    free(width);
-    return true;
 }
 
 // Whether the point differs from its definition in a region along what is made, by half to one and
@@ -122,16 +120,27 @@ static bool try_moving(composing *c, const sinkproof_moving *how, const made_kin
     return fine;
 }
 
+// Whether the point is near to what is made of it: nearly all elements of a sample, or all of the
+// point within the widths.
+static bool is_near(const operation *o, const made_kind *kind, const double *y) {
+    const composing *c = o->c;
+    const double *width = y + c->elements;
+    size_t far = 0;
+    for (size_t s = 0; s < o->n && !kind->widened; s++)
+        far += !value_is_near(c, o->at[s], y[o->at[s]]);
+    for (size_t at = 0; at < c->elements && kind->widened; at++)
+        far += !(fabs(c->v[at] - y[at]) <=
+                 width[at] + c->hi[at] - c->lo[at] + c->step * fabs(c->v[at]));
+    return o->n > 0 && (kind->widened ? far == 0 : 8 * far <= o->n);
+}
+
 bool composing_try_made(const operation *o, const made_kind *kind) {
     composing *c = o->c;
     const sinkproof_input own = {.point = c->point, .layer = c->place};
-    double *y = malloc((c->elements + 1) * sizeof *y);
-    bool made = false, fine = y != NULL || fail_for_memory(c->s);
-    size_t far = 0;
-    fine = fine && make(c, kind, &own, c->elements, c->mid, y, &made);
-    for (size_t s = 0; fine && made && s < o->n; s++)
-        far += !value_is_near(c, o->at[s], y[o->at[s]]);
-    bool near = fine && made && o->n > 0 && 8 * far <= o->n;
+    double *y = malloc((2 * c->elements + 1) * sizeof *y);
+    bool made = false;
+    if (y == NULL) return fail_for_memory(c->s);
+    make(c, kind, &own, c->elements, c->mid, y, &made);
     sinkproof_moving how = {.on = true,
                             .point = c->point,
                             .along = ALONG_ROWS,
@@ -140,7 +149,7 @@ bool composing_try_made(const operation *o, const made_kind *kind) {
                             .adds = kind->adds,
                             .table = kind->table};
     memcpy(how.numbers, kind->numbers, sizeof how.numbers);
-    if (near) fine = try_moving(c, &how, kind, y);
+    bool fine = !made || !is_near(o, kind, y) || try_moving(c, &how, kind, y);
     free(y);
     return fine;
 }
@@ -173,24 +182,25 @@ static bool try_input(composing *c, const sinkproof_input *input, const made_kin
 bool composing_try_made_input(const operation *o, size_t input, const made_kind *kind) {
     composing *c = o->c;
     size_t all = o->width[input] * c->n;
-    double *y = malloc((all + 1) * sizeof *y);
-    bool made = false, fine = y != NULL || fail_for_memory(c->s);
-    fine = fine && make(c, kind, &o->inputs[input], all, o->x[input], y, &made);
+    double *y = malloc((2 * all + 1) * sizeof *y);
+    bool made = false;
+    if (y == NULL) return fail_for_memory(c->s);
+    make(c, kind, &o->inputs[input], all, o->x[input], y, &made);
     const operation_change change = {.input = input, .x = y};
-    bool near = fine && made && operation_is_near(o, &change);
+    bool near = made && operation_is_near(o, &change);
     free(y);
-    return near ? try_input(c, &o->inputs[input], kind) : fine;
+    return !near || try_input(c, &o->inputs[input], kind);
 }
 
 bool composing_try_made_experts(const operation *o, const made_kind *kind) {
     composing *c = o->c;
     const sinkproof_input chosen = {.point = TRACE_M3, .layer = c->place};
     size_t all = c->n * c->s->trials.config->n_chosen;
-    double *y = calloc(2 * all + 1, sizeof *y), *x = y + all;
+    double *y = calloc(3 * all + 1, sizeof *y), *x = y + 2 * all;
     int32_t *to = malloc((all + 1) * sizeof *to);
     bool made = false, fine = (y != NULL && to != NULL) || fail_for_memory(c->s);
     for (size_t q = 0; fine && q < all; q++) x[q] = c->chosen_nk[q];
-    fine = fine && make(c, kind, &chosen, all, x, y, &made);
+    if (fine) make(c, kind, &chosen, all, x, y, &made);
     for (size_t q = 0; fine && made && q < all; q++) {
         made = y[q] >= 0 && y[q] < (double)c->s->trials.config->n_experts;
         to[q] = made ? (int32_t)y[q] : 0;

@@ -16,6 +16,7 @@ typedef struct made_kind {
     const double *table;    // kept as long as the diagnosis (composing_keep_numbers), or NULL
     bool measured;          // the point must differ along what this changes, and by about as much
     bool fitted;            // so it must, and this must hold most of how the point differs
+    bool widened;           // all elements must be near, within the widths that `make` gives
     char id[80], text[352]; // "holds ..." of the point; "with ..." of an input
 } made_kind;
 
@@ -32,9 +33,10 @@ sinkproof_making composing_making(const composing *c);
 
 // Tries what is made of the point, in each of its regions, if a sample is near. False on error.
 bool composing_try_made(const operation *o, const made_kind *kind);
-// The same of an input; also rounded to its format.
+// Tries what is made of an input in its place, if a sample is near; also rounded to its format.
 bool composing_try_made_input(const operation *o, size_t input, const made_kind *kind);
-// The same of the experts in the slots, of an operation with weights of experts.
+// Tries what is made of the experts in the slots, if a sample is near; of an operation with weights
+// of experts.
 bool composing_try_made_experts(const operation *o, const made_kind *kind);
 
 // composed_without.c: x: the outputs of attention without the keys [first, first + count), of the

@@ -23,7 +23,7 @@ static double distance(size_t d, const double *a, const double *b) {
 
 typedef struct sources {
     size_t parts; // of the coordinates
-    size_t *from; // of each token, group and part the number of that which is read
+    size_t *from; // [n, groups, parts]: which part of the trace is read in the place of each
 } sources;
 
 // The source of each part of each vector; false: of some there is none. Of sources that are alike,

@@ -187,6 +187,12 @@ static void merged(const sinkproof_matrix *stack, size_t e, size_t r, double *ro
         row[c] = sinkproof_round(SINKPROOF_BF16,
                                  row[c] + 0.3 * scattered(r, 3 * e) * scattered(c, 7 + e));
 }
+// Noise, which no adapter is, of half a step of bfloat16.
+static void noisy(const sinkproof_matrix *stack, size_t e, size_t r, double *row) {
+    (void)e;
+    for (size_t c = 0; c < stack->cols; c++)
+        row[c] *= 1 + 0x1p-8 * scattered(r * stack->cols + c, 5);
+}
 static void one_expert(const sinkproof_matrix *stack, size_t e, size_t r, double *row) {
     for (size_t c = 0; c < stack->cols; c++) row[c] += 0.3 * scattered(r, e) * scattered(c, 7);
 }
@@ -285,6 +291,7 @@ static const plant plants[] = {
     {IN(W_V, -1, -1, 0, 1), .reread = merged, .f32 = true,
      .says = "has a matrix of rank 1 added, and differs by no more than a rounding of the weights "
              "to bfloat16"},
+    {IN(W_V, -1, -1, 0, 1), .reread = noisy, .f32 = true, .not = "adapter"},
     {IN(W_UP, 3, -1, 0, 1), .reread = one_expert, .f32 = true, .alone = true, .not = "rank 2"},
     {AT("A2.k"), .change = two_channels, .by = 3, .f32 = true, .not = "adapter"},
     {AT("M5"), .change = stale_scale, .by = 448, .f32 = true, .alone = true,
