@@ -18,7 +18,7 @@ narrow() { # text
     report $? "$1 stays within 100 columns"
 }
 
-exits 0 "verify: all statements hold" verify --bits 128 --instances 4
+exits 0 "verify: all statements hold" verify --bits 128 --instances 4 --json "$work/all.json"
 contains out "^holds *sink.attn-final" "each statement has its row"
 contains out "statements: .* hold, .* 0 broken, 0 lacking" "the counts close the table"
 ! grep -q -e BROKEN -e LACKS -e "lacks" "$work/out"
@@ -55,9 +55,9 @@ report $? "the ids and letters are those of the book's headings and of the index
 contains out "^sink.mass  *CQB" "the list names what each statement needs"
 narrow "the list"
 # The table above has all of them. These take a second each: GPT-2's circuit under interventions, and every pair of MXFP4.
-"$sinkproof" verify --list | cut -d' ' -f1 | grep -v -x -E \
-    'gpt2\.(null|circuit|bq-zero|bos-zero|epe-move|wk-rows|wk-random)|mxfp4\.ggml' >"$work/ids"
-[ $(($("$sinkproof" verify --list | wc -l) - $(wc -l <"$work/ids"))) = 8 ]
+cut -d' ' -f1 "$work/out" >"$work/ids-listed"
+grep -v -x -E 'gpt2\.(null|circuit|bq-zero|bos-zero|epe-move|wk-rows|wk-random)|mxfp4\.ggml' "$work/ids-listed" >"$work/ids"
+[ $(($(wc -l <"$work/ids-listed") - $(wc -l <"$work/ids"))) = 8 ]
 report $? "eight ids are left out of the detail"
 exits 0 "every other id of the list" verify --bits 64 --instances 2 $(cat "$work/ids")
 narrow "the detail of a statement"
@@ -77,18 +77,20 @@ contains out "defined in ref/mask.c" "and where"
 grep mask.causal "$work/out" >"$work/row"
 ! grep -q proved "$work/row"
 report $? "not proved"
-exits 0 "verify --json -" verify sink.attn-mass sink.mass-below-one attn.qkv --json - --bits 64
-python3 - "$work/out" <<'END'
+exits 0 "verify --json -" verify sink.mass-below-one attn.qkv --json - --bits 64
+python3 - "$work/out" "$work/all.json" <<'END'
 import json, sys
-e = json.load(open(sys.argv[1]))
-mass, below, qkv = e["results"]
-assert e["command"] == "verify" and e["exit"] == 0
-assert [r["id"] for r in e["results"]] == ["sink.attn-mass", "sink.mass-below-one", "attn.qkv"]
+e, every = (json.load(open(path)) for path in sys.argv[1:])
+below, qkv = e["results"]
+mass, = (r for r in every["results"] if r["id"] == "sink.attn-mass")
+assert e["command"] == every["command"] == "verify" and e["exit"] == every["exit"] == 0
+assert [r["id"] for r in e["results"]] == ["sink.mass-below-one", "attn.qkv"]
+assert below["enclosed"]["bits"] == 64
 assert all(r["ok"] is True for r in e["results"])
 assert mass["label"] == "enclosed" and mass["exact"]["instances"] > 0 and mass["exact"]["unequal"] == 0
 assert mass["exact"]["refuted"] == mass["exact"]["wrong_forms"] == 1
-assert mass["enclosed"]["bits"] == 64 and mass["enclosed"]["worst"] <= mass["enclosed"]["bound"] == 1
-assert -64 < mass["enclosed"]["radius_log2"] < -40 and mass["enclosed"]["grid_cases"] == 72
+assert mass["enclosed"]["bits"] == 128 and mass["enclosed"]["worst"] <= mass["enclosed"]["bound"] == 1
+assert -128 < mass["enclosed"]["radius_log2"] < -104 and mass["enclosed"]["grid_cases"] == 72
 assert below["enclosed"]["radius_log2"] is None
 assert mass["formal"]["state"] in ("proved", "recorded") and mass["status"] == "holds"
 assert mass["formal"]["theorems"] == "sink_attn_mass" and "Reals" in mass["formal"]["axioms"]
@@ -97,11 +99,10 @@ assert qkv["measured"]["bound_id"] == "bound.linear" and 0 < qkv["measured"]["wo
 END
 report $? "the JSON says what was tried and how far it was from its bound"
 # Every bound is measured and has a floor that is reached; of other statements only statistics have one.
-exits 0 "verify --json - of every id" verify --bits 64 --instances 2 --json - \
-    $("$sinkproof" verify --list | cut -d' ' -f1 | grep -e '^bound\.' -e '^stat\.' -e '^attn\.qkv')
-python3 - "$work/out" <<'END'
+python3 - "$work/all.json" "$work/ids-listed" <<'END'
 import json, sys
 results = json.load(open(sys.argv[1]))["results"]
+assert [r["id"] for r in results] == open(sys.argv[2]).read().split()
 bounds = [r for r in results if r["id"].startswith("bound.")]
 assert len(bounds) > 30
 for r in bounds:
