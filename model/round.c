@@ -116,6 +116,7 @@ double sinkproof_round(sinkproof_format format, double x) {
     if (s->bits == 53 || x != x) return x;
     if (fabs(x) >= 2 * power_of_two(s->emax)) return beyond_largest(s, x);
     double rounded = s->ties == EVEN ? round_to_grid(s, x) : round_size_to_grid(s, x);
+    if (fabs(rounded) <= power_of_two(s->emax)) return rounded; // no format ends below that
     return fabs(rounded) > largest_number(s) ? beyond_largest(s, x) : rounded;
 }
 

@@ -35,8 +35,9 @@ static double code_of(const sinkproof_change *c, double t) {
     }
     if (c->ties == SINKPROOF_CUT) return cut_to_format(c->format, t);
     double even = sinkproof_round(c->format, t), other = 2 * t - even;
-    bool tie = other != even && sinkproof_round(c->format, other) == other;
-    if (!tie || c->ties == SINKPROOF_TIES_TO_EVEN) return even;
+    if (c->ties == SINKPROOF_TIES_TO_EVEN || other == even) return even;
+    bool tie = sinkproof_round(c->format, other) == other;
+    if (!tie) return even;
     return (fabs(other) > fabs(even)) == (c->ties == SINKPROOF_TIES_AWAY) ? other : even;
 }
 

@@ -42,6 +42,15 @@ static double share_at(const sinkproof_config *config, const sinkproof_moving *m
                                   at / (sinkproof_trace_elements(config, m->point, n) / slots));
 }
 
+// Whether the element is in the region, and picked.
+static bool is_moved(const sinkproof_moving *m, const sinkproof_config *config, size_t n,
+                     const int32_t *chosen_nk, size_t at) {
+    if (m->pick == SINKPROOF_PICK_ALL && sinkproof_region_is_whole(&m->region)) return true;
+    sinkproof_place place = sinkproof_place_of(config, m->point, n, chosen_nk, at);
+    return sinkproof_region_holds(&m->region, &place) &&
+           moving_picks(m, config, n, chosen_nk, &place);
+}
+
 bool sinkproof_moved_numbers(const sinkproof_moving *m, const sinkproof_tensor_numbers *of,
                              size_t first, size_t end, double *y) {
     size_t shape[SINKPROOF_MAX_RANK],
@@ -57,10 +66,7 @@ bool sinkproof_moved_numbers(const sinkproof_moving *m, const sinkproof_tensor_n
         }
         sinkproof_change_row(&m->change, of->largest, width, row, row);
         for (size_t i = 0; i < width; i++) {
-            sinkproof_place place =
-                sinkproof_place_of(of->config, m->point, of->n, of->chosen_nk, first + i);
-            bool here = sinkproof_region_holds(&m->region, &place) &&
-                        moving_picks(m, of->config, of->n, of->chosen_nk, &place);
+            bool here = is_moved(m, of->config, of->n, of->chosen_nk, first + i);
             y[first + i] = here ? row[i] : of->x[first + i];
         }
         sinkproof_change_row(&m->then, of->largest, width, &y[first], &y[first]);
@@ -202,18 +208,14 @@ void change_sets(const sinkproof_setting *s, const sinkproof_change *c, double a
     }
 }
 
-// Whether the element is in the region, and picked.
-static bool is_moved(const judge_pass *pass, size_t layer, size_t at) {
-    const sinkproof_moving *m = pass->options->moving;
-    const int32_t *chosen = judge_layer_choices(pass, layer);
-    sinkproof_place place = sinkproof_place_of(pass->config, m->point, pass->n, chosen, at);
-    return sinkproof_region_holds(&m->region, &place) &&
-           moving_picks(m, pass->config, pass->n, chosen, &place);
+static bool moves_in_pass(const judge_pass *pass, size_t layer, size_t at) {
+    return is_moved(pass->options->moving, pass->config, pass->n, judge_layer_choices(pass, layer),
+                    at);
 }
 
 static bool row_holds_any(const judge_pass *pass, size_t layer, size_t first, size_t width) {
     bool any = false;
-    for (size_t i = first; i < first + width && !any; i++) any = is_moved(pass, layer, i);
+    for (size_t i = first; i < first + width && !any; i++) any = moves_in_pass(pass, layer, i);
     return any;
 }
 
@@ -236,11 +238,11 @@ static bool move_row(judge_part *part, const sinkproof_setting *s, double amax, 
         change_sets(s, &m->change, amax, width, moved, room);
     bool rounds = fine && !kept && sinkproof_trace_rounding(m->point, &rounding);
     for (size_t i = 0; fine && i < width; i++)
-        if (!is_moved(pass, part->layer, first + i)) moved[i] = x[i];
+        if (!moves_in_pass(pass, part->layer, first + i)) moved[i] = x[i];
     if (fine && m->then.kind != SINKPROOF_UNCHANGED)
         change_sets(s, &m->then, amax, width, moved, room);
     for (size_t i = 0; fine && i < width; i++) {
-        bool here = m->then.kind != SINKPROOF_UNCHANGED || is_moved(pass, part->layer, first + i);
+        bool here = m->then.kind != SINKPROOF_UNCHANGED || moves_in_pass(pass, part->layer, first + i);
         if (here && rounds)
             moved[i] = sinkproof_honest_at(s, rounding, sinkproof_honest_inside(s, moved[i]));
         x[i] = moved[i];

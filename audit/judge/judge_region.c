@@ -118,11 +118,12 @@ static size_t slot_in_batch(const int32_t *chosen_nk, size_t n, size_t k, bool b
 
 size_t moved_from(const sinkproof_moving *m, const sinkproof_config *c, size_t n,
                   const int32_t *chosen_nk, size_t at) {
+    if (m->from.source == SINKPROOF_FROM_OWN) return at;
+    if (m->from.source == SINKPROOF_FROM_NOWHERE) return SIZE_MAX;
     sinkproof_dimension along[SINKPROOF_MAX_RANK];
     size_t shape[SINKPROOF_MAX_RANK], rank = sinkproof_trace_shape(c, m->point, n, shape);
     size_t stride = 1;
     point_dimensions(c, m->point, along);
-    if (m->from.source == SINKPROOF_FROM_NOWHERE) return SIZE_MAX;
     if (m->from.source == SINKPROOF_FROM_LAYOUT) {
         const sinkproof_layout layout = sinkproof_layout_at((size_t)m->from.by);
         return rank == 3 ? layout_from(&layout, shape, at) : at;
