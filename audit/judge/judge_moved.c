@@ -242,7 +242,8 @@ static bool move_row(judge_part *part, const sinkproof_setting *s, double amax, 
     if (fine && m->then.kind != SINKPROOF_UNCHANGED)
         change_sets(s, &m->then, amax, width, moved, room);
     for (size_t i = 0; fine && i < width; i++) {
-        bool here = m->then.kind != SINKPROOF_UNCHANGED || moves_in_pass(pass, part->layer, first + i);
+        bool here =
+            m->then.kind != SINKPROOF_UNCHANGED || moves_in_pass(pass, part->layer, first + i);
         if (here && rounds)
             moved[i] = sinkproof_honest_at(s, rounding, sinkproof_honest_inside(s, moved[i]));
         x[i] = moved[i];

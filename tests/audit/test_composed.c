@@ -177,7 +177,7 @@ static const plant plants[] = {
     {AT("A12"), .change = times, .by = 0.7, .says = "multiplied by 0.7"},
     {AT("A2.q"), .change = negate_head_1, .says = "opposite sign, in head 1 alone"},
     {AT("A2.q"), .change = exchange_heads_0_and_1, .says = "heads 0 and 1 of A2.q are exchanged"},
-    {AT("A2.v"), .change = zero_from, .by = 15, .says = "A2.v is zero, in positions from 15 on"},
+    {AT("A2.v"), .change = zero_from, .by = 11, .says = "A2.v is zero, in positions from 11 on"},
     {AT("M1"), .change = previous_row, .by = 10, .says = "the previous position"},
     {AT("A13"), .change = add_times, .by = 3, .says = "attention gives is multiplied by 3"},
     {AT("M12"), .change = add_times, .by = 0.25, .says = "experts give is multiplied by 1/4"},

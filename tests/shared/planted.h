@@ -31,6 +31,9 @@ typedef struct shown {
 
 typedef void change(shown *s, double by);
 
+// Twice the window: the layers with one and without see other keys in half of the positions.
+enum { TOKENS = 16, MOST_TOKENS = 24 };
+
 typedef struct plant {
     const char *point; // as it is called in every layer
     change *change;
@@ -48,6 +51,7 @@ typedef struct plant {
         const char *point;
         change *change;
     } more[3];  // other points that are changed too
+    size_t n;   // tokens, where it needs more than TOKENS of them to be seen
     bool f32;   // under this policy alone
     bool fused; // the trace shows neither scores nor weights of attention
     // what the diagnosis must say, of all findings or of this point's alone: the reference computes
@@ -143,14 +147,15 @@ static void spoil(void *context, size_t l, sinkproof_slot slot, sinkproof_matrix
 
 static sinkproof_trace *run(const sinkproof_model *model, const plant *p, const char *policy,
                             uint64_t seed) {
-    enum { N = 24 };
+    size_t n = p->n > 0 ? p->n : TOKENS;
     sinkproof_error error = {{0}};
     sinkproof_policy stated;
     sinkproof_trace_writer *writer = NULL;
     sinkproof_trace *trace = NULL;
-    int32_t tokens[N];
+    int32_t tokens[MOST_TOKENS];
     const sinkproof_config *config = sinkproof_model_config(model);
-    some_tokens(N, config->vocab, seed, tokens);
+    must(n <= MOST_TOKENS);
+    some_tokens(n, config->vocab, seed, tokens);
     spoiling of = {p, NULL};
     sinkproof_model *wrong = sinkproof_model_edited(model, config, spoil, &of);
     must(wrong != NULL);
@@ -158,19 +163,19 @@ static sinkproof_trace *run(const sinkproof_model *model, const plant *p, const 
     const char *points = p->fused ? "T0,A1,A2,A4,A11,A12,A13,M1,M2,M3,M4,M5,M6,M8,M9,M10,M11,M12,"
                                     "F1,F2"
                                   : NULL;
-    need(sinkproof_trace_writer_new(NULL, model, &stated, "composed", points, N, &writer, &error),
+    need(sinkproof_trace_writer_new(NULL, model, &stated, "composed", points, n, &writer, &error),
          &error);
     engine e = {.plant = p,
                 .inner = sinkproof_trace_writer_observer(writer),
                 .model = model,
                 .c = config,
                 .format = strcmp(policy, "f32") == 0 ? SINKPROOF_F32 : SINKPROOF_BF16,
-                .n = N,
+                .n = n,
                 .tokens = tokens};
     const sinkproof_observer observer = {.see = see, .context = &e, .replace = replace};
     sinkproof_session *session = sinkproof_session_new(wrong, &stated);
     must(session != NULL);
-    need(sinkproof_forward(session, N, tokens, NULL, &observer, &error) &&
+    need(sinkproof_forward(session, n, tokens, NULL, &observer, &error) &&
              sinkproof_trace_writer_take(writer, tokens, &trace, &error),
          &error);
     sinkproof_session_free(session);
