@@ -9,12 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NO_VALUE SIZE_MAX
+
 // The keys that a query reads, and their weights.
 typedef struct row_reads {
     size_t first, end, n, parts, all;
     double *z_e, *a_e; // of those that are read
     double *sums_e;    // how often each counts in the sum
     size_t *key_e;     // the keys' places in the cache
+    size_t *value_e;   // those of their values; NO_VALUE: it is zero
     size_t *part_e;
 } row_reads;
 
@@ -106,8 +109,8 @@ static void leave_out_weights(const sinkproof_attending *how, row_reads *r) {
     if (how->weights_kept > 0 && how->weights_kept < r->n) keep_largest(r, how->weights_kept);
     if (how->read.of & SINKPROOF_READ_WEIGHTS) sinkproof_scaled_read(as, 1, 1, r->n, r->a_e);
     for (size_t e = 0; e < r->n; e++) {
-        if (r->a_e[e] < how->weight_low) r->a_e[e] = 0;
-        sum += r->a_e[e] = fmin(r->a_e[e], how->weight_high);
+        double a = r->a_e[e] < how->weight_low ? 0 : r->a_e[e];
+        sum += r->a_e[e] = a < how->weight_high ? a : how->weight_high;
     }
     for (size_t e = 0; how->weights_over && sum > 0 && e < r->n; e++) r->a_e[e] /= sum;
 }
@@ -118,7 +121,8 @@ static void keep_keys(row_reads *r, const bool *kept_e) {
     for (size_t e = 0; e < r->n; e++) {
         if (!kept_e[e]) continue;
         r->z_e[n] = r->z_e[e], r->sums_e[n] = r->sums_e[e];
-        r->key_e[n] = r->key_e[e], r->part_e[n] = r->part_e[e], n++;
+        r->key_e[n] = r->key_e[e], r->value_e[n] = r->value_e[e];
+        r->part_e[n] = r->part_e[e], n++;
     }
     r->n = n;
 }
@@ -191,7 +195,7 @@ static double weigh_keys(const sinkproof_attending *how, row_reads *r, double b)
     }
     if (how->renormalised) count = 0;
     if (how->summing.sink_top != SINKPROOF_TOP_ALL) b += sink_more(&how->summing, r, b);
-    for (size_t e = 0; e < r->n; e++) top = fmax(top, r->z_e[e]);
+    for (size_t e = 0; e < r->n; e++) top = r->z_e[e] > top ? r->z_e[e] : top;
     if (how->weighing != SINKPROOF_WEIGH_SOFTMAX && how->weighing != SINKPROOF_WEIGH_AGAIN)
         return weigh_otherwise(how, r, b, top);
     for (size_t e = 0; e < r->n; e++) r->a_e[e] = exp(r->z_e[e] - top);
@@ -276,6 +280,7 @@ typedef struct query_place {
     size_t own, all;      // in its sequence: its position, and the keys
     ptrdiff_t base;       // the column of position 0
     sinkproof_sight sight;
+    size_t key_group, value_group, own_group; // that of its own pass may be as defined
     const double *product_c; // with the keys of its head, as defined; NULL: not known
 } query_place;
 
@@ -285,15 +290,20 @@ static query_place place_of(const attention_view *view, const sinkproof_attendin
     size_t begin = sinkproof_trace_first(view->of->trace);
     if (how->across)
         s = (sinkproof_sequence){.rows = view->n, .first = begin, .key = begin, .keys = view->n};
-    return (query_place){
-        .head = at->head,
-        .row = at->row,
-        .of = sinkproof_attending_head(how->head, counts_of(view), at->head, at->row),
-        .own = s.first + at->row - s.row,
-        .all = s.first + s.rows,
-        .sight = {s.first + s.rows, view->config->window, view->layer_window},
-        .base = (ptrdiff_t)(s.key + s.keys) - (ptrdiff_t)(s.first + s.rows),
-        .product_c = at->product_c};
+    sinkproof_head_counts n = counts_of(view);
+    size_t of = sinkproof_attending_head(how->head, n, at->head, at->row);
+    return (query_place){.head = at->head,
+                         .row = at->row,
+                         .of = of,
+                         .key_group = sinkproof_attending_group(how, n, of, SINKPROOF_CACHE_KEYS),
+                         .value_group =
+                             sinkproof_attending_group(how, n, of, SINKPROOF_CACHE_VALUES),
+                         .own_group = of / (n.heads / n.groups),
+                         .own = s.first + at->row - s.row,
+                         .all = s.first + s.rows,
+                         .sight = {s.first + s.rows, view->config->window, view->layer_window},
+                         .base = (ptrdiff_t)(s.key + s.keys) - (ptrdiff_t)(s.first + s.rows),
+                         .product_c = at->product_c};
 }
 
 // The numbers of a column's key or value, which may be read otherwise; NULL: they are not known.
@@ -317,11 +327,9 @@ static double product_of(const attention_view *view, const sinkproof_attending *
     bool queries = (how->read.of & SINKPROOF_READ_QUERIES) != 0;
     bool keys = sinkproof_attending_reads(how, SINKPROOF_CACHE_KEYS, q->own, first, key);
     bool own = how->group_spared && sinkproof_attending_is_own(how, q->own, key);
-    const sinkproof_attending *of = own ? &sinkproof_attending_as_defined : how;
-    size_t g = sinkproof_attending_group(of, counts_of(view), q->of, SINKPROOF_CACHE_KEYS);
+    size_t g = own ? q->own_group : q->key_group;
     bool plain = q->product_c != NULL && how->query_by == 0 && !queries && !keys &&
-                 !how->transposed && q->of == q->head &&
-                 g == q->head / (view->heads / view->groups) && how->end_term == 0;
+                 !how->transposed && q->of == q->head && g == q->own_group && how->end_term == 0;
     if (plain) return q->product_c[column];
     ptrdiff_t row = (ptrdiff_t)q->row + how->query_by;
     if (row < 0 || row >= (ptrdiff_t)view->n) row = (ptrdiff_t)q->row;
@@ -373,13 +381,14 @@ static bool add_value(const attention_view *view, const sinkproof_attending *how
                       double *y) {
     bool read = sinkproof_attending_reads(how, SINKPROOF_CACHE_VALUES, q->own, first, key);
     bool own = how->group_spared && sinkproof_attending_is_own(how, q->own, key);
-    const sinkproof_attending *of = own ? &sinkproof_attending_as_defined : how;
-    size_t g = sinkproof_attending_group(of, counts_of(view), q->of, SINKPROOF_CACHE_VALUES);
+    size_t g = own ? q->own_group : q->value_group;
     const double *v =
         column_row(view, SINKPROOF_CACHE_VALUES, read, (size_t)((ptrdiff_t)value + q->base), g);
     if (read) a *= how->read.value_times != 0 ? how->read.value_times : how->read.times;
-    for (size_t k = 0; v != NULL && k < view->dim; k++) y[k] += a * v[k];
-    return v != NULL || a == 0;
+    if (v == NULL) return a == 0;
+#pragma omp simd
+    for (size_t k = 0; k < view->dim; k++) y[k] += a * v[k];
+    return true;
 }
 
 // Scores of the keys that are read.
@@ -395,9 +404,10 @@ static void read_keys(const attention_view *view, const sinkproof_attending *how
         if (read.times == 0) continue;
         r->parts += in != last, last = in;
         r->part_e[r->n] = r->parts - 1, r->key_e[r->n] = j;
+        r->value_e[r->n] = read.zero_value ? NO_VALUE : read.value;
         r->sums_e[r->n] = read.sums / read.times;
-        r->z_e[r->n++] =
-            z * how->logits_times + log(read.times) + (how->sink_on_key && j == 0 ? b : 0);
+        double more = read.times == 1 ? 0 : log(read.times);
+        r->z_e[r->n++] = z * how->logits_times + more + (how->sink_on_key && j == 0 ? b : 0);
     }
 }
 
@@ -426,7 +436,8 @@ void attention_emulate(attention_view *view, const sinkproof_attending *how,
                    .a_e = view->work + n,
                    .sums_e = view->work + 2 * n,
                    .key_e = places,
-                   .part_e = places + n};
+                   .part_e = places + n,
+                   .value_e = places + 2 * n};
     sinkproof_trace_point point = view->of->point;
     r.all = q.all;
     double b = sink_as_made(view, how,
@@ -448,11 +459,10 @@ void attention_emulate(attention_view *view, const sinkproof_attending *how,
     bool elsewhere = how->columns != SINKPROOF_COLUMNS_DEFINED && point != TRACE_A9;
     if (elsewhere) emulate_columns(view, how, &q, &r, sink, y);
     for (size_t e = 0; e < r.n && !elsewhere; e++) {
-        size_t j = r.key_e[e];
-        sinkproof_key_read read = sinkproof_attending_key(how, &q.sight, q.own, r.first, j);
+        size_t j = r.key_e[e], value = r.value_e[e];
         if (point == TRACE_A9 || point == TRACE_A10)
             y[(ptrdiff_t)j + q.base] = r.a_e[e];
-        else if (!read.zero_value && !add_value(view, how, &q, j, r.first, read.value, r.a_e[e], y))
+        else if (value != NO_VALUE && !add_value(view, how, &q, j, r.first, value, r.a_e[e], y))
             y[0] = NAN;
     }
     if (point == TRACE_A9) y[view->columns] = sink;

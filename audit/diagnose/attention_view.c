@@ -34,20 +34,20 @@ static bool is_seen(const attention_view *view, size_t row, size_t column) {
 void attention_residual(attention_view *view, const sinkproof_attending *how, size_t s,
                         double *residual) {
     const attention_sample *at = &view->samples[s];
+    size_t first = element_of(view, at->head, at->row, 0);
+    const double *lo = view->of->lo + first, *hi = view->of->hi + first, *v = view->of->v + first;
     attention_emulate(view, how, at, residual);
     for (size_t k = 0; k < view->width; k++) {
-        size_t e = element_of(view, at->head, at->row, k);
-        double half = (view->of->hi[e] - view->of->lo[e]) / 2, off = view->of->v[e] - residual[k];
-        // a masked key's score is not a number of the point
-        if (view->of->point == TRACE_A6 && !is_seen(view, at->row, k))
-            residual[k] = 0;
-        else
-            residual[k] = off / fmax(half, view->roundoff * fabs(view->of->v[e]) + 0x1p-149);
+        double half = (hi[k] - lo[k]) / 2, least = view->roundoff * fabs(v[k]) + 0x1p-149;
+        residual[k] = (v[k] - residual[k]) / (half > least ? half : least);
     }
+    // a masked key's score is not a number of the point
+    for (size_t k = 0; k < view->width && view->of->point == TRACE_A6; k++)
+        if (!is_seen(view, at->row, k)) residual[k] = 0;
 }
 
 double attention_misfit(attention_view *view, const sinkproof_attending *how, size_t s) {
-    double *residual = view->work + 5 * (view->columns + 1), square = 0;
+    double *residual = view->work + 6 * (view->columns + 1), square = 0;
     attention_residual(view, how, s, residual);
     for (size_t k = 0; k < view->width; k++) square += residual[k] * residual[k];
     square /= (double)view->width;

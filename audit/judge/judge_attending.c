@@ -193,9 +193,9 @@ static bool key_is_meant(const sinkproof_attending *m, size_t row, size_t first,
 
 bool sinkproof_attending_reads(const sinkproof_attending *m, unsigned of, size_t row, size_t first,
                                size_t j) {
-    size_t unit = m->read.unit, cached = sinkproof_row_pass_begin(&m->passes.of, row);
     if ((m->read.of & of) == 0 || (m->read.spared && sinkproof_attending_is_own(m, row, j)))
         return false;
+    size_t unit = m->read.unit, cached = sinkproof_row_pass_begin(&m->passes.of, row);
     if (m->read.spared && unit > 0 && j - j % unit + unit > cached) return false; // an open page
     return m->cache.kind == SINKPROOF_CACHE_NONE || m->cache.kind == SINKPROOF_CACHE_PASSES ||
            key_is_meant(m, row, first, j);
