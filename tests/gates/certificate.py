@@ -21,6 +21,7 @@ LOCAL, RECORD = "build/formal/certificate", "proofs/formal/CERTIFICATE.lock"
 ID = r"[a-z][a-z0-9]*\.[a-z0-9]+(?:-[a-z0-9]+)*"
 MARKER = re.compile(rf"^\s*\(\*([<>])((?: {ID})+) \*\)$")
 LIKE_A_MARKER = re.compile(r"^\s*\(\*\s?[<>]")
+COMMENT, NO_LINE_END = re.compile(r"\(\*|\*\)"), re.compile(r"[^\n]")
 KEYWORD = r"(?:Theorem|Corollary|Lemma|Example|Fact|Remark|Proposition)"
 THEOREM = re.compile(rf"^\s*{KEYWORD}\s+([\w']+)", re.MULTILINE)
 STATED = re.compile(rf"^\s*{KEYWORD}\s+([\w']+)(.*?)(?:\bProof\b|\Z)", re.MULTILINE | re.DOTALL)
@@ -38,14 +39,12 @@ def theorem_of(id):
 def without_comments(text):
     """The text with comments blanked (Coq's nest), lines kept."""
     out, depth, at = [], 0, 0
-    while at < len(text):
-        two = text[at:at + 2]
-        if two == "(*" or (two == "*)" and depth):
-            depth += 1 if two == "(*" else -1
-            at += 2
+    for mark in [*COMMENT.finditer(text), None]:
+        if mark and mark[0] == "*)" and depth == 0:
             continue
-        out.append(text[at] if depth == 0 or text[at] == "\n" else " ")
-        at += 1
+        piece = text[at:mark.start() if mark else len(text)]
+        out.append(piece if depth == 0 else NO_LINE_END.sub(" ", piece))
+        depth, at = (depth + (1 if mark[0] == "(*" else -1), mark.end()) if mark else (0, 0)
     return "".join(out)
 
 

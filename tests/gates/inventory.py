@@ -52,17 +52,18 @@ def read_statements(root, problems):
         lines, fenced, above = chapter.read_text(encoding="utf-8").splitlines(), False, {}
         for at, line in enumerate(lines):
             fenced ^= line.startswith("```")
+            if fenced or not line.startswith(("#", "eq[")):
+                continue
             heading = re.match(r"(#+) (?!eq\[)(.*)", line)
-            if heading and not fenced:
+            if heading:
                 above = {k: v for k, v in above.items() if k < len(heading[1])} | {len(heading[1]): heading[2]}
-            if fenced or not re.match(r"(#+ )?eq\[", line):
+            if not re.match(r"(#+ )?eq\[", line):
                 continue
             place, match = f"doc/{chapter.name}:{at + 1}", STATEMENT.match(line)
             if not match:
                 problems.add(place, f"malformed statement: {line!r}, expected eq[family.name] Title {{C Q B}}")
                 continue
-            block = [k for k in range(at + 1, len(lines)) if lines[k].strip()]
-            start = block[0] if block else len(lines)
+            start = next((k for k in range(at + 1, len(lines)) if lines[k].strip()), len(lines))
             if start == len(lines) or lines[start] != "$$" or "$$" not in lines[start + 1:]:
                 problems.add(place, f"{match[1]} is not followed by a $$ block")
                 continue
@@ -88,13 +89,16 @@ def read_regions(root, problems):
     regions = defaultdict(lambda: defaultdict(list))
     for file in sorted(f for room in (*REFERENCE, "proofs") for f in (root / room).rglob("*.*") if f.suffix in (".c", ".h", ".inc", ".v")):
         name = str(file.relative_to(root))
-        marker = COQ_MARKER if file.suffix == ".v" else MARKER
-        nearly = r"^\s*\(\*[<>]" if file.suffix == ".v" else r"^\s*//[<>]"
+        marker, begins = (COQ_MARKER, ("(*<", "(*>")) if file.suffix == ".v" else (MARKER, ("//<", "//>"))
+        source = file.read_text(encoding="utf-8")
+        if not any(begin in source for begin in begins):
+            continue
         open_at, collected = {}, {}
-        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
-            place, match = f"{name}:{number}", marker.match(line)
+        for number, line in enumerate(source.splitlines(), 1):
+            place, marks = f"{name}:{number}", line.lstrip().startswith(begins)
+            match = marks and marker.match(line)
             if not match:
-                if re.match(nearly, line):
+                if marks:
                     problems.add(place, f"malformed region marker: {line.strip()!r}")
                 for text in collected.values():
                     text.append(line)
