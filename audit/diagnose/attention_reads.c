@@ -188,6 +188,6 @@ bool attention_view_reads(attention_view *view, const sinkproof_read_as *read) {
     for (size_t i = 0; i < sizeof each / sizeof each[0]; i++)
         if ((read->of & each[i]) != 0 && !open_numbers(view, read, each[i], numbers_of(r, each[i])))
             return false;
-    r->as = *read;
+    r->as = as;
     return true;
 }
