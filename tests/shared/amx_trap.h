@@ -239,10 +239,11 @@ static int amx_execute(const ucontext_t *context, const uint8_t *code) {
 static void amx_trap(int signal_number, siginfo_t *info, void *where) {
     ucontext_t *context = where;
     (void)info;
-    uintptr_t at = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
-    int length = amx_execute(context, (const uint8_t *)at);
+    greg_t *at = &context->uc_mcontext.gregs[REG_RIP];
+    int length = amx_execute(context, (const uint8_t *)(uintptr_t)*at);
     if (length == 0) signal(signal_number, SIG_DFL); // the instruction then raises it again
-    context->uc_mcontext.gregs[REG_RIP] += length;
+    for (; length > 0; length = amx_execute(context, (const uint8_t *)(uintptr_t)*at))
+        *at += length; // tile instructions behind it need no signal of their own
 }
 
 static void amx_trap_install(void) {
