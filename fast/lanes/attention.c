@@ -11,6 +11,7 @@
 #include "fast/lanes/stages.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { BLOCK = LANES_BLOCK, SPAN = LANES_SPAN };
 
@@ -50,11 +51,19 @@ typedef struct sizes {
     bool bf16;
 } sizes;
 
+static bool is_bf16(double x) {
+    float narrow = (float)x;
+    uint32_t bits;
+    memcpy(&bits, &narrow, sizeof bits);
+    return (double)narrow == x && (bits & 0xffff) == 0;
+}
+
 static void sizes_include(size_t n, const double *x, sizes *of) {
     for (size_t c = 0; c < n; c++) {
-        if (x[c] != 0) of->least = fmin(of->least, fabs(x[c]));
-        of->most = fmax(of->most, fabs(x[c]));
-        of->bf16 = of->bf16 && sinkproof_round(SINKPROOF_BF16, x[c]) == x[c];
+        double size = fabs(x[c]);
+        if (size > 0 && size < of->least) of->least = size;
+        if (size > of->most) of->most = size;
+        of->bf16 = of->bf16 && is_bf16(x[c]);
     }
 }
 
