@@ -96,6 +96,12 @@ static void the_condition(void) {
 
 static const sinkproof_kernels *tiles = &kernels_amx;
 
+static size_t run_tiles(const shape *s) {
+    asked_sets only = {.of = {tiles}, .n = 1};
+    run_one(&only, s);
+    return only.wrong[0];
+}
+
 static const shape usual = {
     .head_dim = 64, .group = 8, .first = 300, .n = 17, .format = SINKPROOF_PANEL_BF16};
 
@@ -103,7 +109,7 @@ static const shape usual = {
 static void another_mode(void) {
     shape s = usual;
     scalar = lanes_attention;
-    size_t other = run_one(tiles, &s);
+    size_t other = run_tiles(&s);
     scalar = amx_attention;
     ok(other > 0, "the mode amx is not the lanes': %zu outputs differ", other);
 }
@@ -121,7 +127,7 @@ static void not_served(void) {
         for (size_t n = 1; n <= 17; n += 16, cases++) {
             shape s = usual;
             s.n = n, s.k_scale = k_q_v[i][0], s.q_scale = k_q_v[i][1], s.v_scale = k_q_v[i][2];
-            bad += run_one(tiles, &s);
+            bad += run_tiles(&s);
         }
     for (size_t at = 230; at < 317; at += 3, cases++) { // seen by all, by some, by none
         shape s = usual;
@@ -129,11 +135,11 @@ static void not_served(void) {
         *(at % 2 == 0 ? &s.tiny : &s.odd) = at;
         s.q_scale = at % 2 == 0 ? 0x1p100f : 1;
         s.odd_v = at % 3 == 0 ? 0x1p30f : 0x1p-70f;
-        bad += run_one(tiles, &s);
+        bad += run_tiles(&s);
     }
     shape s = usual;
     s.any_q = true;
-    bad += run_one(tiles, &s);
+    bad += run_tiles(&s);
     ok(bad == 0, "lanes.attention amx: what tiles do not serve, %zu cases", cases + 1);
 }
 
@@ -169,15 +175,16 @@ static void scores(void) {
 static void kernels(bool native) {
     scalar = amx_attention;
     another_mode();
-    positions(tiles, SINKPROOF_PANEL_BF16);
-    windows(tiles, SINKPROOF_PANEL_BF16);
-    widths(tiles, SINKPROOF_PANEL_BF16);
+    asked_sets only = {.of = {tiles}, .n = 1};
+    positions(&only, SINKPROOF_PANEL_BF16);
+    windows(&only, SINKPROOF_PANEL_BF16);
+    widths(&only, SINKPROOF_PANEL_BF16);
     not_served();
     scores();
     scalar = lanes_attention; // a float32 cache is the lanes'
     shape s = usual;
     s.format = SINKPROOF_PANEL_F32;
-    ok(run_one(tiles, &s) == 0, "lanes.attention amx: a float32 cache is the lanes'");
+    ok(run_tiles(&s) == 0, "lanes.attention amx: a float32 cache is the lanes'");
     if (!native)
         ok(amx_trap_fault == NULL && amx_trap_count[AMX_TDPBF16PS] > 0,
            "%lu products of tiles; a fault: %s", amx_trap_count[AMX_TDPBF16PS],

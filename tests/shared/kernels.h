@@ -46,9 +46,13 @@ static inline bool same(float a, float b) {
 enum { GUARD = 16 };
 static const uint32_t guard_bits = 0x7fedcba9; // a NaN
 
+static inline void paint(float *x, size_t n) {
+    for (size_t i = 0; i < n; i++) memcpy(x + i, &guard_bits, sizeof guard_bits);
+}
+
 static inline float *guarded(size_t n) {
     float *all = aligned_alloc(64, (n + 2 * GUARD + 15) / 16 * 64);
-    for (size_t i = 0; i < n + 2 * GUARD; i++) memcpy(all + i, &guard_bits, sizeof guard_bits);
+    paint(all, n + 2 * GUARD);
     return all + GUARD;
 }
 
@@ -65,6 +69,38 @@ static inline void free_guarded(float *x) {
 // False under qemu, where the processor itself is emulated.
 static inline bool on_hardware(void) {
     return getenv("SINKPROOF_EMULATED") == NULL;
+}
+
+// The tables of mode "lanes" that run here, and what each got wrong of the same cases.
+enum { MOST_SETS = 8 };
+typedef struct asked_sets {
+    const sinkproof_kernels *of[MOST_SETS];
+    size_t n, wrong[MOST_SETS];
+} asked_sets;
+
+static inline asked_sets sets_here(void) {
+    asked_sets sets = {.n = 0};
+    for (const sinkproof_kernels *const *k = sinkproof_isa_all(); *k != NULL; k++) {
+        const char *why;
+        if (strcmp((*k)->mode, "lanes") != 0) continue;
+        if (!sinkproof_isa_runs(*k, &why))
+            note("%s: %s", (*k)->isa, why);
+        else if (sets.n < MOST_SETS)
+            sets.of[sets.n++] = *k;
+    }
+    return sets;
+}
+
+// Tells of each set whether all was right, "lanes.attention SET what, so many cases", and begins
+// to count anew.
+static inline void tell_sets(asked_sets *sets, const char *what, size_t cases) {
+    for (size_t k = 0; k < sets->n; k++) {
+        bool lanes = strcmp(sets->of[k]->mode, "lanes") == 0;
+        if (lanes) tap_ran_on(sets->of[k]->isa, on_hardware());
+        ok(sets->wrong[k] == 0, "lanes.attention %s %s, %zu cases", sets->of[k]->isa, what, cases);
+        if (lanes) tap_ran_on(NULL, false);
+        sets->wrong[k] = 0;
+    }
 }
 
 // Calls `test` with each table of mode "lanes" that runs here; its lines name the table.
