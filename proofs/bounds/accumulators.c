@@ -85,12 +85,11 @@ number_span running_plus(const sinkproof_setting *s, const sinkproof_accumulator
 static number_span span_times(const sinkproof_setting *s, sinkproof_rounding at, number_span x,
                               number_span y) {
     double tiny = flushed_below(s);
-    sinkproof_honest p =
-        sinkproof_honest_mul((sinkproof_honest){.lo = x.lo, .hi = x.hi, .mid = x.mid},
-                             (sinkproof_honest){.lo = y.lo, .hi = y.hi, .mid = y.mid});
+    number_span p = {0, 0, x.mid * y.mid};
+    product_ends(x.lo, x.hi, y.lo, y.hi, &p.lo, &p.hi);
     bool read_as_zero = (x.lo < tiny && x.hi > -tiny) || (y.lo < tiny && y.hi > -tiny);
     return span_flushed(read_as_zero ? INFINITY : tiny,
-                        span_rounded(at, span_maybe_rounded(s, (number_span){p.lo, p.hi, p.mid})));
+                        span_rounded(at, span_maybe_rounded(s, p)));
 }
 
 number_span running_span_product(const sinkproof_setting *s, const sinkproof_accumulator *a,

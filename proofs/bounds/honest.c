@@ -33,7 +33,7 @@ static double larger_number(double x, double y) {
 
 // A product with an unbounded set is unbounded, whatever 0 times infinity may be. Only the products
 // that become the ends are rounded outward, and only if they are inexact.
-static void product_ends(double xl, double xh, double yl, double yh, double *lo, double *hi) {
+void product_ends(double xl, double xh, double yl, double yh, double *lo, double *hi) {
     *lo = -INFINITY, *hi = INFINITY;
     if (!(xl > -INFINITY && xh < INFINITY && yl > -INFINITY && yh < INFINITY)) return;
     if (xl == xh && yl == yh) {

@@ -152,6 +152,9 @@ static inline double sinkproof_fast_ulp(sinkproof_format format, double x) {
     return x;
 }
 
+// The ends of x y, of x in [xl, xh] and y in [yl, yh].
+void product_ends(double xl, double xh, double yl, double yh, double *lo, double *hi);
+
 // sinkproof_round without a call: for binary32 by a conversion; for normal numbers of bfloat16 in
 // the pattern, to which half a step, less one where the last kept bit is 0, is added before it is
 // cut.
