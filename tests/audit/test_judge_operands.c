@@ -7,7 +7,7 @@
 #include "tests/shared/judged.h"
 #include "tests/shared/opened.h"
 
-enum { TOKENS = 16 };
+enum { TOKENS = 12 };
 
 static const struct freedom {
     const char *runs, *without, *ids;
