@@ -57,17 +57,17 @@ static void router_renormalised(const sinkproof_policy *policy, const sinkproof_
 }
 
 static const char *const kept[] = {NULL, "A4,A11,A13,M1,M2,M3,M8,M12", "T0,A13,M2,M3,M12,F1,F2"};
-static const size_t lengths[] = {1, 9, 24, 40};
+static const size_t lengths[] = {1, 9, 40}; // one token, one more than the window, many
 
 static void honest(const sinkproof_stages *stages, const char *policy, const char *what) {
     size_t runs = 0, outside = 0, unlikely = 0, wrong = 0;
     double share = 0, drift = 0;
-    for (uint64_t run = 0; run < 4; run++) {
+    for (uint64_t run = 0; run < 3; run++) {
         char spec[64];
         snprintf(spec, sizeof spec, "synthetic:tiny,layers=2,seed=%d", (int)run + 1);
         sinkproof_model *model = open_model(spec);
         sinkproof_judgement j =
-            judged(model, stages, policy, policy, lengths[run % 4], 0, SEED + run, kept[run % 3]);
+            judged(model, stages, policy, policy, lengths[run], 0, SEED + run, kept[run]);
         for (size_t i = 0; i < j.n_reports; i++) {
             const sinkproof_point_report *r = &j.reports[i];
             outside += r->outside, unlikely += r->unlikely;
