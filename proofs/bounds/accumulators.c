@@ -88,8 +88,7 @@ static number_span span_times(const sinkproof_setting *s, sinkproof_rounding at,
     number_span p = {0, 0, x.mid * y.mid};
     product_ends(x.lo, x.hi, y.lo, y.hi, &p.lo, &p.hi);
     bool read_as_zero = (x.lo < tiny && x.hi > -tiny) || (y.lo < tiny && y.hi > -tiny);
-    return span_flushed(read_as_zero ? INFINITY : tiny,
-                        span_rounded(at, span_maybe_rounded(s, p)));
+    return span_flushed(read_as_zero ? INFINITY : tiny, span_rounded(at, span_maybe_rounded(s, p)));
 }
 
 number_span running_span_product(const sinkproof_setting *s, const sinkproof_accumulator *a,

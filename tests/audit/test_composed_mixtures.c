@@ -192,7 +192,7 @@ static const plant plants[] = {
      .says = "squared and renormalised: a softmax of twice the logits"},
     {AT("M11"), .change = mixed_to_capacity, .by = 5,
      .says = "beyond its first 5, all first choices before the second ones (a capacity of 5)"},
-    {AT("M11"), .change = without_late_ranks, .by = 4, .f32 = true,
+    {AT("M11"), .change = without_late_ranks, .by = 4, .n = 24, .f32 = true,
      .says = "experts 4-6 is left out of the sum over the experts, in positions "},
     {AT("M10"), .change = partial_block, .by = 4,
      .says = "zero for the last, partial block of 4 of an expert's tokens, in the order of the "
