@@ -104,7 +104,7 @@ static sinkproof_drill_ruling *drilled_with(kernel *k, const char *lse, size_t l
                                          .limit = limit,
                                          .only = only,
                                          .first = k->planted != HONEST,
-                                         .no_cause = lse != NULL,
+                                         .no_cause = lse != NULL || k->planted == NAN_LAST,
                                          .said = &k->said,
                                          .stop = &k->stop};
     sinkproof_drill_ruling *ruling = NULL;

@@ -43,7 +43,7 @@ static void add(tally *t, const sinkproof_judgement *j) {
 }
 
 int main(void) {
-    static const size_t lengths[] = {1, 2, 7, 8, 9, 33, 61};
+    static const size_t lengths[] = {1, 2, 7, 8, 9, 24, 40};
     for (size_t p = 0; p < sizeof policies / sizeof policies[0]; p++) {
         tally t = {0};
         for (uint64_t run = 0; run < 15; run++) {
