@@ -64,7 +64,7 @@ def asked_proof(solution):
 def prove(file, folder):
     """None, or the lines in which coqc objects; what a file there requires is compiled before it."""
     ran = subprocess.run(["coqc", *check_formal.COQ[:3], "-R", ".", "Exercise", file], cwd=folder, text=True,
-                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=check_formal.environment())
     (folder / "said").write_text(ran.stdout, encoding="utf-8")
     return ran.stdout.splitlines() if ran.returncode else None
 

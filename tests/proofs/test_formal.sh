@@ -20,9 +20,11 @@ for library in Coquelicot Flocq Interval; do
     [ -d "$(coqc -where)/user-contrib/$library" ] || skip "Coq's $library"
 done
 . tests/shared/tap.sh
+. tests/shared/again.sh
+again_of tests/gates/check_formal.py
 
 check() { # folder, build folder, an option
-    python3 tests/gates/check_formal.py ${3:+"$3"} "$1" "$2"
+    again ${3:+"$3"} "$1" "$2"
 }
 
 as_recorded=--as-recorded compiled=build/formal

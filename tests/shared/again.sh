@@ -7,6 +7,7 @@
 again_of() { # script
     mkfifo "$work/again-asked" "$work/again-answered" || exit 1
     python3 tests/shared/again.py "$1" <"$work/again-asked" >"$work/again-answered" &
+    again_process=$!
     exec 6>"$work/again-asked" 7<"$work/again-answered"
 }
 

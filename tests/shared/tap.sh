@@ -29,8 +29,9 @@ empty() { # file, text
     report $? "$2"
 }
 
-# The last line of a test.
+# The last line of a test. What again_of started ends here, so that its seconds count as the test's.
 tap_done() {
+    [ -z "${again_process-}" ] || { exec 6>&- && wait "$again_process"; }
     echo "1..$n"
     exit $failed
 }
