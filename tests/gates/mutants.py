@@ -225,7 +225,7 @@ def check_sample(regions, before, reasons):
 
 
 def run(options, regions, phases, reasons, save):
-    shop = Workshop(options.root, options.build, options.cc, options.cflags, options.ldlibs)
+    shop = Workshop(options.root, options.build, options.cc, options.cflags, options.ldlibs, options.spare)
     progress = Progress(sum(len(phase.keys) for phase in phases))
     writer = open(options.log, "w", encoding="utf-8") if options.log else None
     lock, saved = threading.Lock(), [time.monotonic()]
@@ -335,6 +335,8 @@ def arguments():
     parser.add_argument("--least", type=int, default=400, help="mutants in all")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--quick", type=float, default=1, metavar="SECONDS", help="what a quick test needs at most")
+    parser.add_argument("--spare", type=int, default=5, metavar="SECONDS",
+                        help="beyond four times a test's own, before it is stopped")
     parser.add_argument("--log", default="", help="a line for each mutant")
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path("."))
     parser.add_argument("--cc", default=os.environ.get("CC") or "gcc")

@@ -34,11 +34,11 @@ class Stopped(Exception):
 class Workshop:
     """Objects and programs of mutants, below a directory of their own."""
 
-    def __init__(self, root, build, compiler, flags, libraries):
+    def __init__(self, root, build, compiler, flags, libraries, spare):
         self.root, self.build = pathlib.Path(root).resolve(), pathlib.Path(build).resolve()
         self.compiler = shlex.split(compiler)
         self.flags = [f for f in shlex.split(flags) if f != "-g"] + LENIENT
-        self.libraries = shlex.split(libraries)
+        self.libraries, self.spare = shlex.split(libraries), spare
         self.place = tempfile.TemporaryDirectory(prefix="sinkproof-mutants-")
         self.work = pathlib.Path(self.place.name)
         self.lock, self.locks, self.objects, self.results, self.base, self.quick, self.asking = threading.Lock(), {}, {}, {}, {}, {}, {}
@@ -186,7 +186,7 @@ class Workshop:
         """What the test, asked of these ids, says of the mutant; "passed" when it notices nothing."""
         def make():
             program = self.link(test, object[1])
-            said, _ = self.start(test, program, int(self.baseline(test, ids) * 4) + 5, ids)
+            said, _ = self.start(test, program, int(self.baseline(test, ids) * 4) + self.spare, ids)
             program.unlink()
             return said
         return self.once(self.results, (object[0], test, ids), make)

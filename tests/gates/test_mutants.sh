@@ -57,7 +57,7 @@ build() {
 
 mutants() { # arguments
     again "CC=$compiler" CFLAGS='-std=c11 -O1 -Wall -Wextra -Werror -I.' LDLIBS=-lm \
-        --least 5 --cap 100 --jobs 1 --log "$work/log" "$@" build >"$work/out"
+        --least 5 --cap 100 --jobs 1 --spare 1 --log "$work/log" "$@" build >"$work/out"
 }
 
 accepts() { # text, arguments
