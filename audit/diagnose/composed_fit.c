@@ -11,6 +11,7 @@
 #include <string.h>
 
 bool composing_holds(const composing *c, const sinkproof_region *region, size_t at) {
+    if (sinkproof_region_is_whole(region)) return true;
     sinkproof_place place =
         sinkproof_place_of(c->s->trials.config, c->point, c->n, c->chosen_nk, at);
     return sinkproof_region_holds(region, &place);
