@@ -14,6 +14,7 @@ sys.path.insert(0, str(ROOT / "tests/gates"))
 import check_sides  # noqa: E402
 from tap import Tap  # noqa: E402
 
+CHANGED = set()  # the files of the copy that a fault changed
 EXACT, BALLS = "proofs/exact/", "proofs/truth/identities_"
 
 
@@ -26,6 +27,7 @@ def said_of(root):
 def change(root, file, *pairs):
     """Replaces each piece of the file, of which it has one, however its lines are broken."""
     path = root / file
+    CHANGED.add(file)
     text = path.read_text(encoding="utf-8")
     for old, new in pairs:
         text, count = re.subn(r"\s+".join(map(re.escape, old.split())), lambda _, n=new: n, text)
@@ -83,14 +85,17 @@ def main():
     tap = Tap()
     asked, said = said_of(ROOT)
     tap.report(not said and asked >= 172, f"{asked} checks: no side calls the other and no formula stands on both", said)
-    for name, expected, plant in FAULTS:
-        with tempfile.TemporaryDirectory() as folder:
-            root = pathlib.Path(folder)
-            for part in check_sides.FOLDERS:
-                shutil.copytree(ROOT / part, root / part)
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        for part in check_sides.FOLDERS:
+            shutil.copytree(ROOT / part, root / part)
+        for name, expected, plant in FAULTS:
             plant(root)
             _, said = said_of(root)
-        tap.report(any(expected in line for line in said), f"{name} is refused", said[:3] or ["nothing said"])
+            tap.report(any(expected in line for line in said), f"{name} is refused", said[:3] or ["nothing said"])
+            for file in CHANGED:
+                shutil.copyfile(ROOT / file, root / file)
+            CHANGED.clear()
     return tap.done()
 
 
