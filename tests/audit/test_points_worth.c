@@ -15,7 +15,7 @@
 static const char *const sets[] = {
     "A13,M3,M12", "A13,M3,M12,A4.q,A4.k,A2.v,A11", "A13,M3,M12,A4.q,A4.k,A2.v,A11,M4,M6,M8",
     "T0,A1,A2,A4,A11,A12,A13,M1,M2,M3,M4,M5,M6,M8,M9,M10,M11,M12,F1,F2"};
-enum { SETS = sizeof sets / sizeof sets[0], TOKENS = 48 };
+enum { SETS = sizeof sets / sizeof sets[0], TOKENS = 48 }; // of the table
 
 typedef struct seen {
     size_t bug, suspicious, rest;
@@ -26,10 +26,11 @@ static sinkproof_verdict verdict_of(const sinkproof_model *model, const planted 
     sinkproof_error error = {{0}};
     sinkproof_policy declared;
     sinkproof_judgement j;
+    size_t n = getenv("WHOLE") != NULL ? TOKENS : TOKENS / 2;
     int32_t tokens[TOKENS];
-    some_tokens(TOKENS, sinkproof_model_config(model)->vocab, 7, tokens);
+    some_tokens(n, sinkproof_model_config(model)->vocab, 7, tokens);
     sinkproof_trace *trace =
-        mistaken_trace(model, mistake != NULL, &mistake, policy, points, TOKENS, tokens);
+        mistaken_trace(model, mistake != NULL, &mistake, policy, points, n, tokens);
     need(sinkproof_policy_parse(policy, &declared, &error) &&
              sinkproof_judge(model, trace, &declared, &(sinkproof_judge_options){.rate = 1e-9}, &j,
                              &error),
@@ -69,8 +70,9 @@ static void try_policy(const sinkproof_model *model, const char *policy, size_t 
 
 int main(void) {
     omp_set_num_threads(1); // there is little to do in each of very many judgements
-    sinkproof_model *model = open_model("synthetic:tiny");
-    size_t step = getenv("WHOLE") != NULL ? 1 : 45;
+    bool whole = getenv("WHOLE") != NULL;
+    sinkproof_model *model = open_model(whole ? "synthetic:tiny" : "synthetic:tiny,layers=2");
+    size_t step = whole ? 1 : 45;
     try_policy(model, "f32", step);
     sinkproof_model_close(model);
     return tap_done();
