@@ -8,7 +8,7 @@
 #include "audit/diagnose/trial.h"
 #include "tests/shared/judged.h"
 
-enum { TOKENS = 12, MOST = 64 };
+enum { TOKENS = 9, MOST = 64 };
 
 // Without M3; numbers of the slots, or none from here on.
 static const char *const subsets[] = {
