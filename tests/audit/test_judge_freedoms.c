@@ -13,7 +13,7 @@
 
 static const sinkproof_stages *const ref = &sinkproof_reference_stages;
 static const uint64_t SEED = 20261123;
-enum { TOKENS = 40, FAR = 300 }; // FAR: where a product has run for long
+enum { TOKENS = 24, FAR = 300 }; // FAR: where a product has run for long
 
 static sinkproof_model *model;
 static const sinkproof_config *config;
