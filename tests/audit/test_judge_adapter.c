@@ -316,7 +316,7 @@ static void check_refused(const sinkproof_model *model, const sinkproof_trace *t
 
 int main(void) {
     sinkproof_model *model;
-    must(sinkproof_model_open("synthetic:tiny", &model, &error));
+    must(sinkproof_model_open("synthetic:tiny,layers=2", &model, &error));
     adapter_files even = {.rank = 4, .alpha = 8, .short_numbers = true, .slots = ALL},
                   odd = {.rank = 6, .alpha = 10, .slots = ALL},
                   root = {.rank = 8, .alpha = 16, .by_root = true, .slots = ALL};

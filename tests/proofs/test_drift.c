@@ -249,7 +249,7 @@ static void honest_norms(sinkproof_format format, double outlier) {
     size_t alarms = 0, tensors = 0;
     int worst_bin = -1, worst_order = -1;
     for (summation order = 0; order < RANDOM_ORDER; order++) {
-        sinkproof_drift_result r = judged_norm(&state, order, 1e-5f, format, 1, outlier, 100);
+        sinkproof_drift_result r = judged_norm(&state, order, 1e-5f, format, 1, outlier, 50);
         alarms += suspicious(&r), tensors++;
         if (sinkproof_is_worse(worst, fabs(r.gain) / r.limit))
             worst = fabs(r.gain) / r.limit, worst_bin = r.bin, worst_order = (int)order;
