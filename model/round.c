@@ -114,9 +114,10 @@ static double beyond_largest(const shape *s, double x) {
 double sinkproof_round(sinkproof_format format, double x) {
     const shape *s = &shapes[format];
     if (s->bits == 53 || x != x) return x;
-    if (fabs(x) >= 2 * power_of_two(s->emax)) return beyond_largest(s, x);
+    int e = double_exponent(x);
+    if (e > s->emax) return beyond_largest(s, x);
     double rounded = s->ties == EVEN ? round_to_grid(s, x) : round_size_to_grid(s, x);
-    if (fabs(rounded) <= power_of_two(s->emax)) return rounded; // no format ends below that
+    if (e < s->emax) return rounded; // at most 2^emax, a number of every format
     return fabs(rounded) > largest_number(s) ? beyond_largest(s, x) : rounded;
 }
 

@@ -30,7 +30,9 @@ static double row_size(const double *x, size_t cols) {
 static void code_row(int code, double scale, size_t cols, const double *x, double *y) {
     double most = codes[code].most;
     for (size_t c = 0; c < cols; c++) {
-        double at = fmax(fmin((float)(x[c] / scale), most), -most);
+        double at = (float)(x[c] / scale);
+        at = at < most ? at : most; // NaN becomes the largest code
+        at = at > -most ? at : -most;
         at = code == INT8 ? nearbyint(at) : sinkproof_round(codes[code].format, at);
         y[c] = (float)(at * scale);
     }

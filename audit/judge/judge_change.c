@@ -6,7 +6,8 @@
 
 static double largest_size(size_t n, const double *x) {
     double largest = 0;
-    for (size_t i = 0; i < n; i++) largest = fmax(largest, fabs(x[i]));
+    for (size_t i = 0; i < n; i++)
+        if (fabs(x[i]) > largest) largest = fabs(x[i]);
     return largest;
 }
 
@@ -43,8 +44,7 @@ static double code_of(const sinkproof_change *c, double t) {
 
 // The quotient is float32's, as engines compute it: its rounding decides near ties.
 static void round_numbers(const sinkproof_change *c, double scale, size_t n, double *x) {
-    for (size_t i = 0; i < n; i++)
-        x[i] = code_of(c, sinkproof_round(SINKPROOF_F32, x[i] / scale)) * scale;
+    for (size_t i = 0; i < n; i++) x[i] = code_of(c, (double)(float)(x[i] / scale)) * scale;
 }
 
 // The scale of numbers of the largest size amax. A power of two puts amax below twice the largest
@@ -79,7 +79,7 @@ static void code_row(const sinkproof_change *c, size_t n, const double *like, do
     for (size_t i = 0; i < n; i++) low = fmin(low, like[i]), high = fmax(high, like[i]);
     double step = sinkproof_round(SINKPROOF_F32, (high - low) / c->levels);
     for (size_t i = 0; i < n && step > 0; i++) {
-        double code = nearbyint(sinkproof_round(SINKPROOF_F32, (x[i] - low) / step));
+        double code = nearbyint((double)(float)((x[i] - low) / step));
         x[i] = (fmin(fmax(code, 0), c->levels) - c->b) * step + c->a * low;
     }
 }
