@@ -137,7 +137,26 @@ static bool holds_in_other_layers(composing *c, const composed_mistake *m, bool 
     return true;
 }
 
-static bool try_guess(composing *c, const sinkproof_attending *how) {
+enum { SURE = 6 }; // times what chance gives
+
+// Whether a guess is nearer to the failing queries, by two fifths: sets that are wider, and hold
+// what is no nearer by chance, tell of no cause. Roundings to 16 bits, and those of a fused kernel
+// under a policy of another, keep the right guess as far as the definition: there it is nearer,
+// element by element, by some times what chance gives.
+static bool is_nearer(const attention_guesses *guesses, size_t i) {
+    if (guesses->rounded) return guesses->of[i].gain >= SURE;
+    return guesses->of[i].misfit <= 0.6 * guesses->misfit;
+}
+
+// Whether two causes, of which one may have been settled alone, are nearer than one.
+static bool is_needed(const attention_guess *g, const sinkproof_attending *settled) {
+    sinkproof_attending how = *settled;
+    how.kernel = false;
+    return g->gain_of_two >= SURE || attention_is_one(&how);
+}
+
+static bool try_guess(composing *c, const attention_guess *g) {
+    const sinkproof_attending *how = &g->how;
     composed_mistake *m = composing_new(c);
     if (m == NULL) return false;
     m->attending = *how, m->operate = operate_attention;
@@ -145,6 +164,7 @@ static bool try_guess(composing *c, const sinkproof_attending *how) {
     const attention_site site = attention_site_of(c->s->trials.config, c->s->trials.suspect.trace);
     bool holds;
     if (!attention_settle(c, m, &holds)) return false;
+    holds = holds && is_needed(g, &m->attending);
     m->mistake.points = attending_points(&m->attending);
     attention_cause_say(&m->attending, &site, m->id, sizeof m->id, m->text, sizeof m->text);
     if (holds && is_of_layers(how) && !holds_in_other_layers(c, m, &holds)) return false;
@@ -156,6 +176,15 @@ void attention_forget_guesses(search *s) {
         free(s->guesses[p]);
         s->guesses[p] = NULL;
     }
+}
+
+// Whether the trace or the policy keeps a number of attention in 16 bits or fewer.
+static bool is_rounded_in_16_bits(const composing *c) {
+    static const sinkproof_point points[] = {AT_A6, AT_A9, AT_A11_WEIGHTS, AT_A11};
+    double most = c->step;
+    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++)
+        most = fmax(most, policy_roundoff(c->s->trials.suspect.policy, points[i]));
+    return most > 0x1p-12;
 }
 
 // The guesses at a point, which are found once. NULL if memory runs out.
@@ -182,28 +211,9 @@ static const attention_guesses *guesses_at(composing *c) {
         fail_for_memory(s);
         return NULL;
     }
+    made->rounded = is_rounded_in_16_bits(c);
     s->guesses[c->point] = made;
     return made;
-}
-
-// Whether the policy keeps a number of attention in 16 bits or fewer.
-static bool is_rounded_in_16_bits(const composing *c) {
-    const sinkproof_policy *policy = c->s->trials.suspect.policy;
-    static const sinkproof_point points[] = {AT_A6, AT_A9, AT_A11_WEIGHTS, AT_A11};
-    bool rounded = c->step > 0x1p-12;
-    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
-        sinkproof_format format = policy->at[points[i]].format;
-        rounded =
-            rounded || (format != SINKPROOF_REAL && sinkproof_unit_roundoff(format) > 0x1p-12);
-    }
-    return rounded;
-}
-
-// Whether a guess is nearer to the failing queries by two fifths: sets that are wider, and hold
-// what is no nearer by chance, tell of no cause. Not asked of 16 bits, nor of a fused kernel under
-// a policy of another: their roundings keep the right guess far too.
-static bool is_nearer(const composing *c, const attention_guesses *guesses, size_t i) {
-    return is_rounded_in_16_bits(c) || guesses->of[i].misfit <= 0.6 * guesses->misfit;
 }
 
 typedef enum guess_kind { GUESS_EVERYWHERE, GUESS_PLACED, GUESS_JOINED } guess_kind;
@@ -223,15 +233,15 @@ static bool try_kernels(composing *c, const attention_guesses *guesses, guess_ki
     if (c->point != TRACE_A11 || !kernel_policy(c->s->trials.suspect.policy, &unused)) return true;
     for (sinkproof_trace_point p = TRACE_A6; p < TRACE_A11; p++)
         if (sinkproof_trace_find(trace, p, c->place) != NULL) return true;
-    sinkproof_attending alone = sinkproof_attending_as_defined;
-    alone.kernel = true; // with its roundings alone no mistake is looked for
+    attention_guess alone = {.how = sinkproof_attending_as_defined, .gain_of_two = INFINITY};
+    alone.how.kernel = true; // with its roundings alone no mistake is looked for
     if (!try_guess(c, &alone)) return false;
     if (c->found != NULL) return true;
     for (size_t i = 0, n = 0; i < guesses->n && n < MOST; i++) {
-        sinkproof_attending how = guesses->of[i].how;
-        if (kind_of(guesses, i) != kind) continue;
-        n++, how.kernel = true;
-        if (!try_guess(c, &how)) return false;
+        attention_guess kernel = guesses->of[i];
+        if (kind_of(guesses, i) != kind || !is_nearer(guesses, i)) continue;
+        n++, kernel.how.kernel = true;
+        if (!try_guess(c, &kernel)) return false;
     }
     return true;
 }
@@ -270,13 +280,13 @@ static bool compose_guesses(composing *c, guess_kind kind) {
             bool near = attention_guess_is_near(guesses, i, ATTENTION_SAMPLES);
             bool exact = near && g->how.times_error == 0;
             if (kind_of(guesses, i) != kind || exact != (pass == 0)) continue;
-            if (!is_nearer(c, guesses, i)) continue;
+            if (!is_nearer(guesses, i)) continue;
             if (c->found != NULL && !near) continue;
             // a set of keys tells less than a rule that reads the same
             if (c->found != NULL && g->how.cache.kind == SINKPROOF_CACHE_LISTED) continue;
             // the exact number tells it
             if (first != NULL && pass > 0 && first->family == g->family) continue;
-            if (!try_guess(c, &g->how)) return false;
+            if (!try_guess(c, g)) return false;
             if (first == NULL && c->found != NULL) first = g;
         }
     if (first != NULL) note_family(c, first->family);

@@ -21,6 +21,7 @@ typedef struct hunt {
     size_t n_best;
     // the nearest of each family, to the failing queries
     attention_guess best[ATTENTION_FAMILIES];
+    attention_guess alone;    // the nearest of one cause, to the failing queries
     attention_memory *memory; // of layers of this kind
 } hunt;
 

@@ -52,6 +52,14 @@ static bool join(const sinkproof_attending *a, const sinkproof_attending *b,
     return true;
 }
 
+bool attention_is_one(const sinkproof_attending *how) {
+    size_t changed = 0;
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++)
+        changed += memcmp((const char *)how + members[i].at, (const char *)&defined + members[i].at,
+                          members[i].size) != 0;
+    return changed == 1;
+}
+
 // The numbers of a cause that are fitted together; returns how many.
 static size_t list_numbers(sinkproof_attending *m, double *number[ATTENTION_NUMBERS]) {
     fitted_member of[ATTENTION_NUMBERS];

@@ -6,6 +6,7 @@
 #include "audit/diagnose/attention_hunt.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 // Guesses that an honest query's misfit does not tell apart: the one that supposes less comes
@@ -85,6 +86,7 @@ static void place_guess(hunt *h, const attention_guess *found) {
 
 static void family_end(hunt *h) {
     if (h->n_kept > 0 && h->n_best < ATTENTION_FAMILIES) h->best[h->n_best++] = h->kept[0];
+    if (h->n_kept > 0 && !h->joining && h->kept[0].misfit < h->alone.misfit) h->alone = h->kept[0];
     for (size_t i = 0; i < h->n_kept; i++) place_guess(h, &h->kept[i]);
     h->n_kept = 0;
 }
@@ -129,6 +131,35 @@ static void recall(attention_memory *m, const attention_view *v) {
     m->first_head = v->first_head, m->end_head = v->end_head;
 }
 
+// The mean of log(1 + r^2) before and after, over the elements of the failing queries that differ,
+// over its standard error. Squares would be those of the few elements whose sets are narrowest.
+static double gain_of(attention_view *v, const sinkproof_attending *simpler,
+                      const sinkproof_attending *how, double *room) {
+    double *before = room, *after = room + v->width, sum = 0, square = 0, n = 0;
+    for (size_t s = 0; s < v->n_failing; s++) {
+        attention_residual(v, simpler, s, before);
+        attention_residual(v, how, s, after);
+        for (size_t k = 0; k < v->width; k++) {
+            double by = log1p(before[k] * before[k]) - log1p(after[k] * after[k]);
+            if (by != 0 && isfinite(by)) n++, sum += by, square += by * by;
+        }
+    }
+    double spread = square - sum * sum / fmax(n, 1);
+    return sum == 0 ? 0 : spread > 0 ? sum / sqrt(spread) : copysign(INFINITY, sum);
+}
+
+static bool measure_gains(hunt *h) {
+    attention_guesses *out = h->out;
+    double *room = malloc(2 * h->view->width * sizeof *room);
+    for (size_t i = 0; room != NULL && i < out->n; i++) {
+        attention_guess *g = &out->of[i];
+        g->gain = gain_of(h->view, &sinkproof_attending_as_defined, &g->how, room);
+        g->gain_of_two = g->joined ? gain_of(h->view, &h->alone.how, &g->how, room) : INFINITY;
+    }
+    free(room);
+    return room != NULL;
+}
+
 bool attention_guess_causes(const attention_point *point, attention_memory memory[2],
                             attention_guesses *guesses) {
     attention_view view;
@@ -136,13 +167,17 @@ bool attention_guess_causes(const attention_point *point, attention_memory memor
     *guesses = (attention_guesses){.n = 0};
     if (!attention_view_open(point, &view, &there)) return false;
     if (!there) return true;
-    hunt h = {.view = &view, .out = guesses, .memory = &memory[view.layer_window > 0]};
+    hunt h = {.view = &view,
+              .out = guesses,
+              .memory = &memory[view.layer_window > 0],
+              .alone = {.how = sinkproof_attending_as_defined, .misfit = INFINITY}};
     recall(h.memory, &view);
     for (size_t s = 0; s < view.n_samples; s++) guesses->misfit += view.samples[s].misfit;
     for (size_t s = 0; s < view.n_failing; s++) h.definition += view.samples[s].misfit;
     hunt_families(&h, 0);
     h.apart = point->point == TRACE_A11 && view.weights != NULL;
     if (h.apart) hunt_families(&h, h.family + 1);
+    bool fine = measure_gains(&h);
     attention_view_close(&view);
-    return true;
+    return fine;
 }

@@ -32,6 +32,9 @@ typedef struct attention_guess {
     unsigned family;
     bool joined;   // two causes
     unsigned cost; // of guesses that are as near, the smaller comes first
+    // by how much it is nearer than the definition, and two causes than the nearest that is one,
+    // over what chance gives
+    double gain, gain_of_two;
 } attention_guess;
 
 enum { ATTENTION_GUESSES = 24, ATTENTION_SAMPLES = 40 };
@@ -40,6 +43,7 @@ typedef struct attention_guesses {
     size_t n;
     attention_guess of[ATTENTION_GUESSES]; // the nearest first
     double misfit;                         // of the definition
+    bool rounded; // the trace or the policy keeps a number in 16 bits or fewer
 } attention_guesses;
 
 enum { ATTENTION_FAMILIES = 160 }; // at most
@@ -72,6 +76,8 @@ bool suppose_attending(supposed_engine *s, const sinkproof_attending *how);
 unsigned attending_points(const sinkproof_attending *how); // attention_points.c: as bits
 // attention_numbers.c: how many numbers tell the cause, in a trace of so many rows.
 size_t attention_cause_numbers(const sinkproof_attending *how, size_t rows);
+// Whether one thing alone is not as defined: attention_pairs.c.
+bool attention_is_one(const sinkproof_attending *how);
 // Whether guess i may be as right as the nearest.
 bool attention_guess_is_near(const attention_guesses *guesses, size_t i, size_t samples);
 

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 #include "audit/diagnose/composed_kernel.h"
+#include "audit/diagnose/roundings.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 // ---- roundings of the policy
-
-static double roundoff(const sinkproof_policy *policy, sinkproof_point point) {
-    sinkproof_format format = policy->at[point].format;
-    return format == SINKPROOF_REAL ? 0 : sinkproof_unit_roundoff(format);
-}
 
 const double *kernel_table(composing *c, size_t n, const double *numbers) {
     const sinkproof_policy *p = c->s->trials.suspect.policy;
@@ -20,11 +16,12 @@ const double *kernel_table(composing *c, size_t n, const double *numbers) {
         fail_for_memory(c->s);
         return NULL;
     }
-    all[KERNEL_SCORES] = roundoff(p, AT_A5) + roundoff(p, AT_A6) + roundoff(p, AT_A9_MAX);
-    all[KERNEL_TERMS] = roundoff(p, AT_A5_Q) + roundoff(p, AT_A5_K);
-    all[KERNEL_WEIGHTS] =
-        roundoff(p, AT_A9) + roundoff(p, AT_A9_UNNORM) + roundoff(p, AT_A11_WEIGHTS);
-    all[KERNEL_VALUES] = roundoff(p, AT_A11_V);
+    all[KERNEL_SCORES] =
+        policy_roundoff(p, AT_A5) + policy_roundoff(p, AT_A6) + policy_roundoff(p, AT_A9_MAX);
+    all[KERNEL_TERMS] = policy_roundoff(p, AT_A5_Q) + policy_roundoff(p, AT_A5_K);
+    all[KERNEL_WEIGHTS] = policy_roundoff(p, AT_A9) + policy_roundoff(p, AT_A9_UNNORM) +
+                          policy_roundoff(p, AT_A11_WEIGHTS);
+    all[KERNEL_VALUES] = policy_roundoff(p, AT_A11_V);
     for (size_t i = 0; i < n; i++) all[KERNEL_HEADER + i] = numbers[i];
     kept = composing_keep_numbers(c, KERNEL_HEADER + n, all);
     free(all);

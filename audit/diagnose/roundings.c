@@ -82,3 +82,8 @@ const known_mistake *mistake_at(size_t i) {
     i -= adapter_mistake_count();
     return i < ROUNDINGS ? &roundings[i] : NULL;
 }
+
+double policy_roundoff(const sinkproof_policy *policy, sinkproof_point point) {
+    sinkproof_format format = policy->at[point].format;
+    return format == SINKPROOF_REAL ? 0 : sinkproof_unit_roundoff(format);
+}

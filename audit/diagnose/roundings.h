@@ -20,4 +20,7 @@
 #define BIASED       (AT(M6) | AT(M10)) // the bias is a point after the product
 #define EVERY_WEIGHT (AT(T0) | NORMS | PRODUCTS | BIASED | WEIGHTS)
 
+// By how much the policy rounds there, relative to the number; 0: not at all.
+double policy_roundoff(const sinkproof_policy *policy, sinkproof_point point);
+
 #endif
