@@ -4,6 +4,7 @@
 // Causes in attention, A6 to A11: the guesses of the screen, tried by the judge's sets in the order
 // of their distance.
 #include "audit/diagnose/attention_ranges.h"
+#include "audit/diagnose/gains.h"
 #include "audit/diagnose/roundings.h"
 
 #include <math.h>
@@ -137,14 +138,12 @@ static bool holds_in_other_layers(composing *c, const composed_mistake *m, bool 
     return true;
 }
 
-enum { SURE = 6 }; // times what chance gives
-
 // Whether a guess is nearer to the failing queries, by two fifths: sets that are wider, and hold
 // what is no nearer by chance, tell of no cause. Roundings to 16 bits, and those of a fused kernel
 // under a policy of another, keep the right guess as far as the definition: there it is nearer,
 // element by element, by some times what chance gives.
 static bool is_nearer(const attention_guesses *guesses, size_t i) {
-    if (guesses->rounded) return guesses->of[i].gain >= SURE;
+    if (guesses->rounded) return guesses->of[i].gain >= GAIN_SURE;
     return guesses->of[i].misfit <= 0.6 * guesses->misfit;
 }
 
@@ -152,7 +151,7 @@ static bool is_nearer(const attention_guesses *guesses, size_t i) {
 static bool is_needed(const attention_guess *g, const sinkproof_attending *settled) {
     sinkproof_attending how = *settled;
     how.kernel = false;
-    return g->gain_of_two >= SURE || attention_is_one(&how);
+    return g->gain_of_two >= GAIN_SURE || attention_is_one(&how);
 }
 
 static bool try_guess(composing *c, const attention_guess *g) {

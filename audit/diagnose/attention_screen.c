@@ -4,6 +4,7 @@
 // The nearest guesses of all families. The queries that do not fail tell whether the mistake is
 // everywhere or at some place.
 #include "audit/diagnose/attention_hunt.h"
+#include "audit/diagnose/gains.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -131,21 +132,17 @@ static void recall(attention_memory *m, const attention_view *v) {
     m->first_head = v->first_head, m->end_head = v->end_head;
 }
 
-// The mean of log(1 + r^2) before and after, over the elements of the failing queries that differ,
-// over its standard error. Squares would be those of the few elements whose sets are narrowest.
-static double gain_of(attention_view *v, const sinkproof_attending *simpler,
-                      const sinkproof_attending *how, double *room) {
-    double *before = room, *after = room + v->width, sum = 0, square = 0, n = 0;
+// Over the elements of the failing queries.
+static double gain_over(attention_view *v, const sinkproof_attending *simpler,
+                        const sinkproof_attending *how, double *room) {
+    double *before = room, *after = room + v->width;
+    gains all = {0};
     for (size_t s = 0; s < v->n_failing; s++) {
         attention_residual(v, simpler, s, before);
         attention_residual(v, how, s, after);
-        for (size_t k = 0; k < v->width; k++) {
-            double by = log1p(before[k] * before[k]) - log1p(after[k] * after[k]);
-            if (by != 0 && isfinite(by)) n++, sum += by, square += by * by;
-        }
+        for (size_t k = 0; k < v->width; k++) gains_add(&all, before[k], after[k]);
     }
-    double spread = square - sum * sum / fmax(n, 1);
-    return sum == 0 ? 0 : spread > 0 ? sum / sqrt(spread) : copysign(INFINITY, sum);
+    return gain_of(&all);
 }
 
 static bool measure_gains(hunt *h) {
@@ -153,8 +150,8 @@ static bool measure_gains(hunt *h) {
     double *room = malloc(2 * h->view->width * sizeof *room);
     for (size_t i = 0; room != NULL && i < out->n; i++) {
         attention_guess *g = &out->of[i];
-        g->gain = gain_of(h->view, &sinkproof_attending_as_defined, &g->how, room);
-        g->gain_of_two = g->joined ? gain_of(h->view, &h->alone.how, &g->how, room) : INFINITY;
+        g->gain = gain_over(h->view, &sinkproof_attending_as_defined, &g->how, room);
+        g->gain_of_two = g->joined ? gain_over(h->view, &h->alone.how, &g->how, room) : INFINITY;
     }
     free(room);
     return room != NULL;

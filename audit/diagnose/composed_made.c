@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 #include "audit/diagnose/composed_made.h"
+#include "audit/diagnose/gains.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -84,24 +85,26 @@ static void make(const composing *c, const made_kind *kind, const sinkproof_inpu
 }
 
 // Whether the point differs from its definition in a region along what is made, by half to one and
-// a half times as much, and by six times what chance gives. Sets about as wide as the differences
-// hold what has nothing to do with them. What is fitted lies along whatever it was fitted to: it
-// must hold at least four times the squares that it leaves. Of noise its numbers hold about their
-// share of the elements, of another mistake a part. Squares are in units of what a rounding may
-// change.
+// a half times as much, and is nearer to it, by six times what chance gives. Sets about as wide as
+// the differences hold what has nothing to do with them. What is fitted lies along whatever it was
+// fitted to: it must hold at least four times the squares that it leaves. Of noise its numbers hold
+// about their share of the elements, of another mistake a part. Squares are in units of what a
+// rounding may change.
 static bool is_measured(const composing *c, const made_kind *kind, const sinkproof_region *region,
                         const double *y) {
-    double all = 0, left = 0, along = 0, square = 0, spread = 0;
+    double all = 0, left = 0, along = 0, square = 0;
+    gains nearer = {0};
     for (size_t at = 0; at < c->elements; at++) {
         double round = fmax(fmax(c->hi[at] - c->lo[at], c->step * fabs(c->v[at])), c->least);
         double off = (c->v[at] - c->mid[at]) / round, by = (y[at] - c->mid[at]) / round;
         bool asked = c->lo[at] != 0 || c->hi[at] != 0; // scores that are masked have no sets
         if (!asked || !isfinite(off) || !isfinite(by) || !composing_holds(c, region, at)) continue;
         all += off * off, left += (off - by) * (off - by);
-        along += off * by, square += by * by, spread += pow((off - by) * by, 2);
+        along += off * by, square += by * by;
+        gains_add(&nearer, off, off - by);
     }
     if (kind->fitted && !(all >= 5 * left)) return false;
-    return fabs(along - square) <= square / 2 && along >= 6 * sqrt(spread);
+    return fabs(along - square) <= square / 2 && gain_of(&nearer) >= GAIN_SURE;
 }
 
 // Tries it in the regions where it is measured, or in all.

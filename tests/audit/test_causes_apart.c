@@ -92,18 +92,35 @@ static void summed_from_rounded(shown *s, double by) {
     sum_values(s, in_eight_bits, by);
 }
 
+// Nearly normal: the sum of twelve uniform numbers.
+static double drawn(uint64_t *state) {
+    double sum = 0;
+    for (int k = 0; k < 12; k++) sum += ldexp((double)(sinkproof_draw(state) >> 32), -32) - 0.5;
+    return sum;
+}
+
 // Values that are each off by a drawn share of their size, in layer 0: no operation.
 static void off_by_chance(const shown *s, double by, double *x, size_t width) {
     uint64_t state = (uint64_t)s->tokens[0];
-    for (size_t at = 0; at < s->n * width; at++) {
-        double sum = 0; // of twelve uniform numbers: nearly normal
-        for (int k = 0; k < 12; k++)
-            sum += ldexp((double)(sinkproof_draw(&state) >> 32), -32) - 0.5;
-        x[at] *= 1 + by * sum;
-    }
+    for (size_t at = 0; at < s->n * width; at++) x[at] *= 1 + by * drawn(&state);
 }
 static void noisy_values(shown *s, double by) {
     sum_values(s, s->layer == 0 ? off_by_chance : NULL, by);
+}
+
+// The weights of head 3 in layer 0, of scores that are each off by chance.
+static void off_weights(shown *s, double by) {
+    size_t columns = s->shape[2], h = 3;
+    for (size_t r = h * s->n; s->layer == 0 && r < (h + 1) * s->n; r++) {
+        uint64_t state = 3000 + r;
+        double sum = 0, *row = &s->v[r * columns];
+        for (size_t j = 0; j < columns; j++) {
+            double kept = row[j];
+            if (j + 1 < columns) row[j] *= exp(by * drawn(&state));
+            sum += row[j] - kept;
+        }
+        for (size_t j = 0; j < columns; j++) row[j] = rounded(s, row[j] / (1 + sum));
+    }
 }
 
 // Sinks a little larger in four heads of layer 0.
@@ -226,8 +243,11 @@ static const plant plants[] = {
 static void noise_is_no_cause(void) {
     static const plant values = {AT("A11"), .change = noisy_values, .by = 0.06, .fused = true,
                                  .not = ""};
+    static const plant weights = {AT("A9"),      .change = off_weights, .by = 0.01,
+                                  .fused = true, .more = {SUMMED},      .not = ""};
     sinkproof_model *model = open_model(TWO_LAYERS);
     try_plant(model, &values, "openai-bf16", 9);
+    try_plant(model, &weights, "openai-bf16", 4);
     sinkproof_model_close(model);
 }
 
