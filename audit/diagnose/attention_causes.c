@@ -154,6 +154,20 @@ static bool is_needed(const attention_guess *g, const sinkproof_attending *settl
     return g->gain_of_two >= GAIN_SURE || attention_is_one(&how);
 }
 
+// Of more causes than are listed those of the fewest numbers are: m, the last that was accepted,
+// takes the place of the first of the most.
+static void list_simpler(const composing *c, const composed_mistake *m) {
+    diagnosed_finding *f = c->found;
+    size_t most = attention_cause_numbers(&m->attending, c->n), at = f->n_alike;
+    for (size_t i = 0; i < f->n_alike; i++) {
+        const mistakes_together *one = &f->alike[i];
+        const composed_mistake *other = (const composed_mistake *)(const void *)one->mistakes[0];
+        size_t numbers = attention_cause_numbers(&other->attending, c->n);
+        if (numbers > most) most = numbers, at = i;
+    }
+    if (at < f->n_alike) f->alike[at] = (mistakes_together){1, {&m->mistake}};
+}
+
 static bool try_guess(composing *c, const attention_guess *g) {
     const sinkproof_attending *how = &g->how;
     composed_mistake *m = composing_new(c);
@@ -167,7 +181,11 @@ static bool try_guess(composing *c, const attention_guess *g) {
     m->mistake.points = attending_points(&m->attending);
     attention_cause_say(&m->attending, &site, m->id, sizeof m->id, m->text, sizeof m->text);
     if (holds && is_of_layers(how) && !holds_in_other_layers(c, m, &holds)) return false;
-    return !holds || is_said_already(c->found, m->id) || composing_try(c, m);
+    if (!holds || is_said_already(c->found, m->id)) return true;
+    size_t more = c->found != NULL ? c->found->more_alike : 0;
+    if (!composing_try(c, m)) return false;
+    if (c->found != NULL && c->found->more_alike > more) list_simpler(c, m);
+    return true;
 }
 
 void attention_forget_guesses(search *s) {

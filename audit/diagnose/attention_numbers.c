@@ -29,7 +29,9 @@ static size_t pass_numbers(const sinkproof_pass_read *p, size_t rows) {
 static size_t cache_numbers(const sinkproof_cache_read *c) {
     size_t by = (size_t)labs((long)c->by);
     if (c->kind == SINKPROOF_CACHE_NONE) return 0;
-    return (c->first > 0) + size_numbers(c->count) + (by > 0) + (c->step > 0) + (c->steps > 0);
+    size_t times = c->times != 0 && c->times != 1; // left out, or once: no number
+    return times + (c->first > 0) + size_numbers(c->count) + (by > 0) + (c->step > 0) +
+           (c->steps > 0);
 }
 
 size_t attention_cause_numbers(const sinkproof_attending *m, size_t rows) {

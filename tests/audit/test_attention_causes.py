@@ -18,7 +18,7 @@ import time
 
 sys.path[:0] = [os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "shared")]
 from attention_planted import (DIM, GROUPS, HEADS, MISTAKES, MODEL, N, NEAR_MISSES, Query, Run, earlier_passes_unread,  # noqa: E402
-                               query, sink_plus)
+                               query, setting, sink_plus)
 from attention_planted_access import ACCESS  # noqa: E402
 from attention_planted_codes import CODES  # noqa: E402
 from attention_planted_kernels import KERNELS, last_tile_not_summed, to_bfloat16  # noqa: E402
@@ -174,6 +174,15 @@ def fused(work):
         report(status == 1 and right, f"a fused kernel under hf-bf16: {name or 'nothing wrong'}, named {told} in {took:.1f} s")
 
 
+def simplest_first(work):
+    """Half a sink is every key of a window counted twice, by more rules than are listed."""
+    path = work / "t.safetensors"
+    Run(work, 7).trace(path, 0, query(setting(count=0.5)))
+    status, told, took = causes(path)
+    report(status == 1 and len(told) == 1 and told[0][:1] == ["sink-counted=0.5"] and len(told[0]) == 12,
+           f"half a sink comes before twelve rules of keys: named {told} in {took:.1f} s")
+
+
 def columns(work):
     """Shown weights of which the wrong column was dropped: each key has that of its neighbour."""
     honest = Run(work, 7)
@@ -204,4 +213,4 @@ def near_misses(work):
 
 if __name__ == "__main__":
     sys.exit(run(fused, columns) if os.environ.get("ONLY") == "fused" else run(planted) if "ONLY" in os.environ
-             else run(planted, foreign_keys_beside_weights, sequences, fused, columns, near_misses))
+             else run(planted, foreign_keys_beside_weights, sequences, fused, simplest_first, columns, near_misses))
