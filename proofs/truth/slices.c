@@ -2,7 +2,7 @@
 // Copyright 2026 the sinkproof authors
 #include "proofs/truth/slices.h"
 
-#include "proofs/bounds/processors.h"
+#include "base/processor.h"
 #include "proofs/truth/slices_lanes.h"
 
 #include <math.h>
@@ -16,8 +16,8 @@ size_t slice_lanes_all(const slice_lanes **of) {
     size_t n = 0;
     of[n++] = &slice_lanes_plain;
 #if defined __x86_64__ // elsewhere the two are not compiled
-    if (processor_runs_avx2()) of[n++] = &slice_lanes_avx2;
-    if (processor_runs_avx512()) of[n++] = &slice_lanes_avx512;
+    if (sinkproof_processor_runs_avx2()) of[n++] = &slice_lanes_avx2;
+    if (sinkproof_processor_runs_avx512()) of[n++] = &slice_lanes_avx512;
 #endif
     return n;
 }

@@ -117,17 +117,17 @@ static void replace(void *context, const char *name, size_t rank, const size_t *
 
 typedef struct spoiling {
     const plant *plant;
-    double *values;
+    double *values[SINKPROOF_MAX_LAYERS]; // the spoiled weights of a layer, or NULL
 } spoiling;
 
 static void spoil(void *context, size_t l, sinkproof_slot slot, sinkproof_matrix *w) {
     spoiling *of = context;
     const plant *p = of->plant;
-    (void)l;
     if ((p->change != NULL && !p->both) || slot != p->slot) return;
     size_t each = w->rows * w->cols, all = w->count * each;
-    double *values = malloc((all + 1) * sizeof *values); // freed with the model's process
-    must(values != NULL);
+    double *values = malloc((all + 1) * sizeof *values);
+    must(values != NULL && of->values[l] == NULL);
+    of->values[l] = values;
     for (size_t e = 0; e < w->count; e++) {
         size_t from = p->expert == (int)e && p->from_expert >= 0 ? (size_t)p->from_expert : e;
         sinkproof_matrix one = sinkproof_matrix_at(w, from);
@@ -156,7 +156,7 @@ static sinkproof_trace *run(const sinkproof_model *model, const plant *p, const 
     const sinkproof_config *config = sinkproof_model_config(model);
     must(n <= MOST_TOKENS);
     some_tokens(n, config->vocab, seed, tokens);
-    spoiling of = {p, NULL};
+    spoiling of = {p, {NULL}};
     sinkproof_model *wrong = sinkproof_model_edited(model, config, spoil, &of);
     must(wrong != NULL);
     need(sinkproof_policy_parse(policy, &stated, &error), &error);
@@ -185,6 +185,7 @@ static sinkproof_trace *run(const sinkproof_model *model, const plant *p, const 
     free(e.added);
     free(e.embedding);
     free(e.up);
+    for (size_t l = 0; l < SINKPROOF_MAX_LAYERS; l++) free(of.values[l]);
     for (int point = 0; point < TRACE_POINTS; point++) free(e.latest[point]);
     return trace;
 }
