@@ -3,6 +3,7 @@
 """Checkpoints of any shape for the tests: Hugging Face's layout, experts in bfloat16, random weights; and helpers of
 those tests: running the command, a folder for each part.
 """
+import array
 import json
 import math
 import os
@@ -116,12 +117,12 @@ def shapes(c):
 
 def weights(config, seed=1, change=lambda name, shape, numbers: numbers):
     """{name: ("BF16", shape, bytes)}: uniform numbers, changed by `change`, cut to bfloat16."""
-    draw, out = random.Random(seed), {}
+    draw, out = random.Random(seed).random, {}
     for name, shape, spread in shapes(config):
         count = math.prod(shape)
-        drawn = [spread * draw.uniform(-1.7, 1.7) for _ in range(count)]
-        numbers = struct.pack(f"<{count}f", *change(name, shape, drawn))
-        out[name] = ("BF16", shape, b"".join(numbers[i + 2:i + 4] for i in range(0, len(numbers), 4)))
+        drawn = [spread * (3.4 * draw() - 1.7) for _ in range(count)]
+        halves = array.array("H", struct.pack(f"<{count}f", *change(name, shape, drawn)))
+        out[name] = ("BF16", shape, halves[1::2].tobytes())
     return out
 
 
