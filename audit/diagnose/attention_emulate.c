@@ -29,23 +29,22 @@ static double dot(const double *x, const double *y, size_t n) {
 
 // ---- weights
 
-// The sum of e^z over the keys of a part, over e^top; part SIZE_MAX: over all keys.
-static double part_sum(const row_reads *r, size_t part, double top) {
-    double sum = 0;
-    for (size_t e = 0; e < r->n; e++)
-        if (part == SIZE_MAX || r->part_e[e] == part) sum += exp(r->z_e[e] - top);
-    return sum;
+// The end of the part whose first key is at `begin`; a part without keys ends there.
+static size_t part_end(const row_reads *r, size_t begin, size_t part) {
+    while (begin < r->n && r->part_e[begin] == part) begin++;
+    return begin;
 }
 
 static void merge_parts(const sinkproof_attending *how, row_reads *r, double b) {
     const sinkproof_merging *m = &how->merging;
     double top = how->merging.sink_beside ? b : -INFINITY, total = 0;
     double *of_part = calloc(2 * r->parts + 1, sizeof *of_part), *sum = of_part + r->parts;
-    for (size_t p = 0; of_part != NULL && p < r->parts; p++) {
-        double high = b;
-        for (size_t e = 0; e < r->n; e++)
-            if (r->part_e[e] == p) high = fmax(high, r->z_e[e]);
-        double keys = part_sum(r, p, high), sink = exp(b - high);
+    for (size_t p = 0, begin = 0, end; of_part != NULL && p < r->parts; p++, begin = end) {
+        double high = b, keys = 0;
+        end = part_end(r, begin, p);
+        for (size_t e = begin; e < end; e++) high = r->z_e[e] > high ? r->z_e[e] : high;
+        for (size_t e = begin; e < end; e++) keys += exp(r->z_e[e] - high);
+        double sink = exp(b - high);
         bool divides = sinkproof_in_part(m->sink_divides, p, r->parts);
         bool counts = sinkproof_in_part(m->sink_in_lse, p, r->parts);
         sum[p] = high + log(keys + (divides ? sink : 0));
@@ -53,11 +52,12 @@ static void merge_parts(const sinkproof_attending *how, row_reads *r, double b) 
         top = fmax(top, of_part[p]);
     }
     if (m->sink_too) b *= m->exponent;
-    for (size_t p = 0; of_part != NULL && p < r->parts; p++) total += exp(of_part[p] - top);
+    for (size_t p = 0; of_part != NULL && p < r->parts; p++)
+        total += of_part[p] = exp(of_part[p] - top);
     if (m->sink_beside) total += exp(b - top);
     for (size_t e = 0; of_part != NULL && e < r->n; e++) {
         size_t p = r->part_e[e], of = m->reversed ? r->parts - 1 - p : p;
-        r->a_e[e] = exp(r->z_e[e] - sum[p]) * exp(of_part[of] - top) / total;
+        r->a_e[e] = exp(r->z_e[e] - sum[p]) * of_part[of] / total;
     }
     free(of_part);
 }
