@@ -439,14 +439,14 @@ def split(root):
 
 
 def one_word(scratch):
-    """gpt-oss-20b's first layer with a vocabulary of token 0 alone: logits of 201,088 take three seconds, and none is drawn."""
+    """gpt-oss-20b's first layer with a vocabulary of token 0 alone: 201,088 logits take three seconds, none is drawn."""
     path = scratch / "one-word.json"
     path.write_text(json.dumps({
-        "model_type": "gpt_oss", "attention_bias": True, "hidden_act": "silu", "tie_word_embeddings": False, "vocab_size": 1,
-        "num_hidden_layers": 1, "num_local_experts": 32, "num_experts_per_tok": 4, "hidden_size": 2880, "intermediate_size": 2880,
-        "head_dim": 64, "num_attention_heads": 64, "num_key_value_heads": 8, "sliding_window": 128,
-        "max_position_embeddings": 131072, "layer_types": ["sliding_attention"], "rms_norm_eps": 1e-5, "swiglu_alpha": 1.702,
-        "swiglu_limit": 7.0, "rope_theta": 150000.0,
+        "model_type": "gpt_oss", "attention_bias": True, "hidden_act": "silu", "tie_word_embeddings": False,
+        "vocab_size": 1, "num_hidden_layers": 1, "num_local_experts": 32, "num_experts_per_tok": 4, "hidden_size": 2880,
+        "intermediate_size": 2880, "head_dim": 64, "num_attention_heads": 64, "num_key_value_heads": 8,
+        "sliding_window": 128, "max_position_embeddings": 131072, "layer_types": ["sliding_attention"],
+        "rms_norm_eps": 1e-5, "swiglu_alpha": 1.702, "swiglu_limit": 7.0, "rope_theta": 150000.0,
         "rope_scaling": {"rope_type": "yarn", "factor": 32.0, "beta_fast": 32.0, "beta_slow": 1.0,
                          "original_max_position_embeddings": 4096, "truncate": False}}), encoding="utf-8")
     return f"synthetic:{path}"
@@ -455,7 +455,8 @@ def one_word(scratch):
 def pictures(program, root, scratch):
     tiny = traced(program, root, scratch, "synthetic:tiny", *TINY)
     bare = traced(program, root, scratch, without_sinks(program, root, scratch, 1), *TINY)
-    large = traced(program, root, scratch, one_word(scratch), "--tokens", "0", "--policy", "f32", "--points", "M2,M3,M4")
+    large = traced(program, root, scratch, one_word(scratch), "--tokens", "0", "--policy", "f32",
+                   "--points", "M2,M3,M4")
     bug, fair = judged(program, root), judged(program, root, "openai-bf16,M8.alpha=bf16")
     weights = tensor(tiny, "01.A9")
     return {"attention": attention(weights, tensor(bare, "01.A9")), "head": head(weights), "layers": layers(tiny),

@@ -56,7 +56,8 @@ contains out "^sink.mass  *CQB" "the list names what each statement needs"
 narrow "the list"
 # The table above has all of them. These take a second each: GPT-2's circuit under interventions, and every pair of MXFP4.
 cut -d' ' -f1 "$work/out" >"$work/ids-listed"
-grep -v -x -E 'gpt2\.(null|circuit|bq-zero|bos-zero|epe-move|wk-rows|wk-random)|mxfp4\.ggml' "$work/ids-listed" >"$work/ids"
+grep -v -x -E \
+    'gpt2\.(null|circuit|bq-zero|bos-zero|epe-move|wk-rows|wk-random)|mxfp4\.ggml' "$work/ids-listed" >"$work/ids"
 [ $(($(wc -l <"$work/ids-listed") - $(wc -l <"$work/ids"))) = 8 ]
 report $? "eight ids are left out of the detail"
 exits 0 "every other id of the list" verify --bits 64 --instances 2 $(cat "$work/ids")
