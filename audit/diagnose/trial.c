@@ -321,23 +321,36 @@ static bool explains_all(const mistake_trial *t) {
     return !t->refused && !t->breaks && t->reached != 0 && (t->reached & ~t->inside) == 0;
 }
 
-// Of a rounding of exponentials before their division the majority of elements says too little.
-static bool ask_exponentials(place_trials *s, size_t place, const mistake_trial *t, bool *tells) {
+// Whether A11 of the place follows exponentials that are rounded to binary16 (half) or bfloat16,
+// which is asked once of each.
+static bool follows_exponentials(place_trials *s, size_t place, bool half, bool *follows) {
     const sinkproof_making of = {.config = s->config,
                                  .model = s->suspect.model,
                                  .trace = s->suspect.trace,
                                  .point = TRACE_A11,
                                  .layer = place,
                                  .n = s->j->n_tokens};
+    if (s->exponentials_at != place) memset(s->exponentials, 0, sizeof s->exponentials);
+    s->exponentials_at = place;
+    if (s->exponentials[half] == 0) {
+        uint8_t *marks = mark_outside_elements(s, place_report(s, TRACE_A11, place));
+        if (marks == NULL) return false;
+        bool is = unnormalised_follows(&of, half ? SINKPROOF_F16 : SINKPROOF_BF16, marks);
+        s->exponentials[half] = is ? 1 : -1;
+        free(marks);
+    }
+    *follows = s->exponentials[half] > 0;
+    return true;
+}
+
+// Of a rounding of exponentials before their division the majority of elements says too little.
+static bool ask_exponentials(place_trials *s, size_t place, const mistake_trial *t, bool *tells) {
+    if ((failing_points(s, place) & point_bit(TRACE_A11)) == 0) return true;
     for (size_t m = 0; m < t->what.n && *tells; m++) {
         const char *override = t->what.mistakes[m]->override;
         bool half = override != NULL && strcmp(override, "A9.unnorm=f16") == 0;
         bool asked = half || (override != NULL && strcmp(override, "A9.unnorm=bf16") == 0);
-        if (!asked || (failing_points(s, place) & 1u << TRACE_A11) == 0) continue;
-        uint8_t *marks = mark_outside_elements(s, place_report(s, TRACE_A11, place));
-        if (marks == NULL) return false;
-        *tells = unnormalised_follows(&of, half ? SINKPROOF_F16 : SINKPROOF_BF16, marks);
-        free(marks);
+        if (asked && !follows_exponentials(s, place, half, tells)) return false;
     }
     return true;
 }
@@ -356,10 +369,10 @@ static bool ask_evidence(place_trials *s, size_t place, mistake_trial *t) {
         t->inside = 0;
         return true;
     }
+    if (!ask_exponentials(s, place, t, &tells)) return false;
     // the stretch of the trial again
     mistake_trial same = {.what = t->what};
     stretch_for_points(s, place, EVERY, &same);
-    if (!ask_exponentials(s, place, t, &tells)) return false;
     if (tells && !trial_shows_difference(s, place, t, &tells)) return false;
     t->blind = !tells;
     if (t->blind) t->inside = 0;

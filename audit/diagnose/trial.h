@@ -33,6 +33,10 @@ typedef struct place_trials {
     sinkproof_stretch *stretch;
     size_t tried;     // judgements
     double done, all; // the same, for the progress display
+    // whether A11 of a place follows a rounding of exponentials to bfloat16 and to binary16: 1; it
+    // does not: -1; not asked yet: 0
+    size_t exponentials_at;
+    int exponentials[2];
     sinkproof_error *error;
 } place_trials;
 
