@@ -111,11 +111,13 @@ ROOMS = {
             base/error.c base/words.c model/architecture.c model/matrix.c model/model.c ref/normaliser.c
             ref/variants/designs.c""",
         "draws an instance; the grid of a format, which a statement names": "base/splitmix.h model/round.c",
+        "asks which vectors the processor has; no number": "base/processor.h",
         "walks the table of points: operations, inputs, weights and shapes by name, no number; test_truth_points.c "
         "and the published vectors hold it": "ref/points.c ref/walk.c",
     },
     ("proofs/bounds/", REFERENCE): {
         "reads weights as they are stored": "model/matrix.c",
+        "asks which vectors the processor has; no number": "base/processor.h",
         "says what a policy rounds, and rounds one number to a format": """
             ref/policy.c ref/policy.h ref/points.c ref/operands.c model/round.c""",
         "says which numbers share a scale, and rounds a quotient to a code; test_bounds_scaled.c has quantisers of its "
