@@ -23,6 +23,8 @@ from tap import Tap  # noqa: E402
 SINKPROOF = os.environ["SINKPROOF"]
 MODEL, TOKENS = "synthetic:tiny,layers=12", "random:6"
 KILLS = 3
+# Sanitizers keep memory of their own beside each allocation, and what is freed: then the words alone are asked.
+WATCHED = "-fsanitize=" in (pathlib.Path(os.environ["SINKPROOF_BUILD"]) / "flags").read_text(encoding="utf-8")
 
 
 def truth(*words):
@@ -203,7 +205,8 @@ def memory(tap):
         row = json.loads(truth(*words[1:], "--plan", "--json", "-")[1])["results"][-1]
         text = truth(*words[1:], "--plan")[1].splitlines()[-1]
         held = peak(*words) - own
-        tap.report(row["what"] == "memory of a run" and row["bytes"] / 3 < held <= row["bytes"] and
+        fits = row["bytes"] / 3 < held <= row["bytes"] or WATCHED
+        tap.report(row["what"] == "memory of a run" and fits and
                    text == f"{row['tokens']} tokens: {math.ceil(row['bytes'] / 2 ** 30 * 100) / 100:.2f} GiB or less at once, most at {row['point']}, beside the model and the program (estimated)",
                    f"{model}, {tokens}: memory worst={held} bound={row['bytes']:.0f}", [row, held, text])
 
