@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright 2026 the sinkproof authors
 //
-// Whether this processor runs the files *_avx2.c and *_avx512.c of proofs/: it has the sets that the
-// Makefile compiles them for (SET_avx2, SET_avx512), but for f16c, which none of these files uses.
+// Whether this processor runs the files *_avx2.c and *_avx512.c of proofs/: it has the sets that
+// the Makefile compiles them for (SET_avx2, SET_avx512), but for f16c, which none of these files
+// uses.
 #ifndef SINKPROOF_PROCESSOR_H
 #define SINKPROOF_PROCESSOR_H
 
