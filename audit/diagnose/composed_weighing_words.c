@@ -183,13 +183,11 @@ static bool try_numbers_of(const weighing_search *s, weighing_by by, const doubl
     return try_words(s, WEIGH_KEYS, by, s->ruled, id, text);
 }
 
-// Numbers that all heads share, then those of each head.
 static bool try_keys(const weighing_search *s, bool key, bool heads, const double *table) {
     weighing_by by = heads ? (key ? BY_HEAD_KEY : BY_HEAD_DISTANCE) : key ? BY_KEY : BY_DISTANCE;
     // a number of each head and distance: enough elements for each
     if (heads && (s->x->d < 8 || s->x->heads < 2)) return true;
-    return try_seen(s, by, table) && (key || heads || try_shapes(s, table)) &&
-           try_numbers_of(s, by, table);
+    return try_seen(s, by, table) && try_numbers_of(s, by, table);
 }
 
 // ---- numbers of each row or head
@@ -207,6 +205,18 @@ static bool try_terms(const weighing_search *s, weighing_kind kind, double *tabl
     say_runs(s->x->n, s->ruled, "position", text, sizeof text);
     return try_words(s, kind, BY_ROW, s->ruled,
                      kind == WEIGH_SINK ? "sinks-by-row" : "zeros-by-row", text);
+}
+
+static bool try_one_sink(const weighing_search *s, double *number) {
+    const weighing w = {WEIGH_SINK, BY_ALL, number};
+    char text[340];
+    weighing_fit_terms(s->o->c, s->x, &w, number);
+    if (!(*number > 0)) return true;
+    snprintf(text, sizeof text,
+             "has a sink that is counted about %.3g times in the sum, not once (or its logit is %s "
+             "by about %.3g in all heads)",
+             *number, *number < 1 ? "smaller" : "larger", fabs(log(*number)));
+    return try_words(s, WEIGH_SINK, BY_ALL, number, "sink-counted", text);
 }
 
 // Whether the logits of the sinks are those of other heads of the layer.
@@ -272,10 +282,12 @@ static bool try_all(const weighing_search *s, double *shared, double *room) {
     kernel *x = s->x;
     bool there = weighing_fit_keys(s->o->c, x, BY_HEAD_DISTANCE, shared, room);
     double *few = shared + x->n;
-    return (!there || try_keys(s, false, false, shared)) && try_head_sinks(s, few) &&
+    return (!there || (try_seen(s, BY_DISTANCE, shared) && try_shapes(s, shared))) &&
+           try_one_sink(s, few) && try_head_sinks(s, few) &&
            try_head_slopes(s, WEIGH_BY_DISTANCE, few) && try_head_slopes(s, WEIGH_BY_KEY, few) &&
-           try_terms(s, WEIGH_SINK, few) && try_terms(s, WEIGH_ZEROS, few) &&
-           try_score_factors(s, few) && (!there || try_keys(s, false, true, room)) &&
+           (!there || try_numbers_of(s, BY_DISTANCE, shared)) && try_terms(s, WEIGH_SINK, few) &&
+           try_terms(s, WEIGH_ZEROS, few) && try_score_factors(s, few) &&
+           (!there || try_keys(s, false, true, room)) &&
            (!weighing_fit_keys(s->o->c, x, BY_HEAD_KEY, shared, room) ||
             (try_keys(s, true, false, shared) && try_keys(s, true, true, room)));
 }

@@ -16,6 +16,8 @@ enum { KIND, BY, STEP }; // the numbers
 
 size_t weighing_index(const kernel *x, weighing_by by, size_t h, size_t i, size_t j) {
     switch (by) {
+    case BY_ALL:
+        return 0;
     case BY_ROW:
         return i;
     case BY_HEAD:
@@ -34,7 +36,7 @@ size_t weighing_index(const kernel *x, weighing_by by, size_t h, size_t i, size_
 
 size_t weighing_numbers(const kernel *x, weighing_by by) {
     bool both = by == BY_HEAD_DISTANCE || by == BY_HEAD_KEY;
-    return both ? x->heads * x->n : by == BY_HEAD ? x->heads : x->n;
+    return both ? x->heads * x->n : by == BY_HEAD ? x->heads : by == BY_ALL ? 1 : x->n;
 }
 
 size_t weighing_first(const kernel *x, weighing_by by, size_t i) {

@@ -16,6 +16,7 @@ typedef enum weighing_kind {
 
 // What the number depends on.
 typedef enum weighing_by {
+    BY_ALL, // nothing: it is one
     BY_ROW,
     BY_HEAD,
     BY_DISTANCE, // from the key to the query: keys before the window too
@@ -40,7 +41,7 @@ size_t weighing_first(const kernel *x, weighing_by by, size_t i);
 // and of each head, [heads, n]. Returns false where they are not told, or memory runs out.
 bool weighing_fit_keys(const composing *c, kernel *x, weighing_by by, double *shared,
                        double *of_heads);
-// How often the sink or keys of score 0 count in each row or head.
+// How often the sink or keys of score 0 count: in all rows and heads, in each row, or in each head.
 void weighing_fit_terms(const composing *c, kernel *x, const weighing *w, double *table);
 // The factor or the slope of the scores of each row or head. Returns false if memory runs out.
 bool weighing_fit_scores(const composing *c, kernel *x, const weighing *w, double *table);
